@@ -1,0 +1,163 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"sync"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+var (
+	// ErrDeadline is returned by Lock and RLock when their context ended. The lock is
+	// unchanged.
+	ErrDeadline = errors.New("lock: deadline passed before the lock was free")
+	// ErrTooManyHeld is returned when a rank holds more locks of a Table at once than
+	// the lock has queue nodes for. The lock is unchanged.
+	ErrTooManyHeld = errors.New("lock: rank holds too many locks of the table at once")
+	// ErrConfig is wrapped by errors about a lock's configuration.
+	ErrConfig = errors.New("lock: bad configuration")
+)
+
+// A Mode says whom a holder excludes.
+type Mode uint8
+
+const (
+	Exclusive Mode = iota // everybody
+	Shared                // holders in Exclusive mode
+)
+
+func (m Mode) String() string {
+	if m == Shared {
+		return "shared"
+	}
+	return "exclusive"
+}
+
+// A Mutex excludes.
+type Mutex interface {
+	// Lock returns nil when the caller holds the lock.
+	Lock(ctx context.Context) error
+	// Unlock passes it on. What the caller flushed before is visible to the next
+	// holder.
+	Unlock() error
+	// TryLock takes the lock if it is free and says whether it did. It does not wait
+	// for other holders.
+	TryLock() (bool, error)
+}
+
+// An RWMutex is a Mutex that many readers may share.
+type RWMutex interface {
+	Mutex
+	RLock(ctx context.Context) error
+	RUnlock() error
+	TryRLock() (bool, error)
+}
+
+// A Table is an array of locks whose words lie in one window (or in one window per
+// level of the machine). Opening one is collective. Locks are named by ids from 0;
+// lock id has its home at rank (Config.Home + id) mod Size.
+//
+// A rank's Table handle belongs to one goroutine at a time, with all locks in it.
+type Table interface {
+	Len() int        // number of locks
+	Home(id int) int // the rank whose memory holds the lock's central word
+
+	// Lock takes lock id. A lock without a shared mode takes Shared for Exclusive.
+	Lock(ctx context.Context, id int, mode Mode) error
+	Unlock(id int, mode Mode) error
+	TryLock(id int, mode Mode) (bool, error)
+
+	// Mutex is a handle on one lock of the table; it implements RWMutex where the
+	// lock has a shared mode.
+	Mutex(id int) Mutex
+	// Free closes the windows. Collective.
+	Free() error
+}
+
+// Locker makes a sync.Locker of a Mutex, for code that wants one. An error panics,
+// since sync.Locker has no other way to tell.
+func Locker(m Mutex) sync.Locker { return locker{m} }
+
+type locker struct{ m Mutex }
+
+func (l locker) Lock() {
+	if err := l.m.Lock(context.Background()); err != nil {
+		panic(fmt.Errorf("lock: Locker: %w", err))
+	}
+}
+
+func (l locker) Unlock() {
+	if err := l.m.Unlock(); err != nil {
+		panic(fmt.Errorf("lock: Locker: %w", err))
+	}
+}
+
+// RLocker makes a sync.Locker whose Lock and Unlock are RLock and RUnlock.
+func RLocker(m RWMutex) sync.Locker { return rlocker{m} }
+
+type rlocker struct{ m RWMutex }
+
+func (l rlocker) Lock() {
+	if err := l.m.RLock(context.Background()); err != nil {
+		panic(fmt.Errorf("lock: RLocker: %w", err))
+	}
+}
+
+func (l rlocker) Unlock() {
+	if err := l.m.RUnlock(); err != nil {
+		panic(fmt.Errorf("lock: RLocker: %w", err))
+	}
+}
+
+// An Info is what the registry knows of a lock.
+type Info struct {
+	Name   string // as on the command line: "dmcs"
+	Title  string // a line for people
+	Shared bool   // has a shared mode
+	Fair   string // the fairness bound in words or as a formula; "none" for none
+	// Open makes a Table of n locks with lock 0 at home. Collective.
+	Open func(c rma.Comm, n, home int) (Table, error)
+}
+
+var registry = map[string]Info{}
+
+// Register enters a lock. Lock packages call it in init, so that importing one for
+// its side effect is enough to open it by name.
+func Register(i Info) {
+	if i.Name == "" || i.Open == nil {
+		panic("lock: Register without name or Open")
+	}
+	if _, ok := registry[i.Name]; ok {
+		panic("lock: Register of " + i.Name + " twice")
+	}
+	registry[i.Name] = i
+}
+
+// All lists the registered locks by name.
+func All() []Info {
+	out := make([]Info, 0, len(registry))
+	for _, i := range registry {
+		out = append(out, i)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// Lookup finds a lock by name.
+func Lookup(name string) (Info, error) {
+	i, ok := registry[name]
+	if !ok {
+		names := ""
+		for k, i := range All() {
+			if k > 0 {
+				names += ", "
+			}
+			names += i.Name
+		}
+		return Info{}, fmt.Errorf("lock: no lock is called %q; there are: %s: %w", name, names, ErrConfig)
+	}
+	return i, nil
+}

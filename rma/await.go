@@ -1,0 +1,97 @@
+package rma
+
+import (
+	"strconv"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A Rel is the relation of a Cond.
+type Rel uint8
+
+const (
+	RelEqual Rel = iota
+	RelNotEqual
+	RelLess
+	RelAtLeast
+)
+
+// A Cond is a condition on a word. It is data, so that a transport may wait for
+// it wherever it likes.
+type Cond struct {
+	Rel   Rel
+	Value int64
+}
+
+// Equal holds for words equal to v.
+func Equal(v int64) Cond { return Cond{RelEqual, v} }
+
+// NotEqual holds for words other than v.
+func NotEqual(v int64) Cond { return Cond{RelNotEqual, v} }
+
+// Less holds for words less than v, signed.
+func Less(v int64) Cond { return Cond{RelLess, v} }
+
+// AtLeast holds for words equal to v or greater, signed.
+func AtLeast(v int64) Cond { return Cond{RelAtLeast, v} }
+
+// Holds reports whether a word's value satisfies the condition.
+func (c Cond) Holds(v int64) bool {
+	switch c.Rel {
+	case RelEqual:
+		return v == c.Value
+	case RelNotEqual:
+		return v != c.Value
+	case RelLess:
+		return v < c.Value
+	}
+	return v >= c.Value
+}
+
+func (c Cond) String() string {
+	return [...]string{"==", "!=", "<", ">="}[c.Rel&3] + " " + strconv.FormatInt(c.Value, 10)
+}
+
+// Await waits until the word satisfies c and returns the value that did. The word
+// may be one's own, a node-mate's or a far rank's. Await does not flush: whatever
+// the answer depends on must have been flushed before.
+//
+// It synchronizes with the operation that wrote the value. It has no bound of its
+// own: it ends when the word changes, or with ErrPeer or ErrTransport when the
+// backend learns that it cannot. Near words are watched for some rounds of the
+// processor, then with yields, then asleep; far words are polled, one remote
+// operation per poll, at the pace that the backend documents.
+func (w *Window) Await(target, disp int, c Cond) (int64, error) {
+	if uint(target) < w.flat && uint(disp) < w.words && w.err == nil {
+		p := (*int64)(unsafe.Add(w.base, uintptr(target)*w.stride+uintptr(disp)*8))
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			return v, nil
+		}
+		return w.t.Await(target, disp, c)
+	}
+	o := Operation{Kind: KindGet, Target: target, Disp: disp}
+	if err := w.check(&o); err != nil {
+		w.fail(err)
+	}
+	if err := w.err; err != nil {
+		w.err = nil
+		return 0, err
+	}
+	if p := w.near(target, disp, o.Class); p != nil {
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			return v, nil
+		}
+	}
+	return w.t.Await(target, disp, c)
+}
+
+// Backoff pauses before the caller tries an operation on a word again: the last
+// try found seen there, and try counts the tries from 0. A backend returns when
+// it likes; the simulator resumes the caller when the word no longer holds seen.
+func (w *Window) Backoff(target, disp int, seen int64, try int) error {
+	o := Operation{Kind: KindGet, Target: target, Disp: disp}
+	if err := w.check(&o); err != nil {
+		return err
+	}
+	return w.t.Backoff(target, disp, seen, try)
+}

@@ -1,0 +1,163 @@
+package rma
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// A Comm is a group of ranks and the place of the caller in it. Split, Allocate,
+// Barrier, Allgather and Free of a window are collective: every rank of the Comm
+// calls them in the same order. They may block; they never keep other goroutines
+// of the process from issuing window operations.
+//
+// A Comm belongs to one goroutine at a time.
+type Comm interface {
+	Rank() int // of the caller, from 0
+	Size() int // number of ranks
+	Node() Node
+
+	// Split makes one Comm per color of the ranks that passed it, ordered by key and
+	// then by rank. A rank with a negative color gets nil.
+	Split(color, key int) (Comm, error)
+	// Allocate opens a window of spec.Words() zeroed words per rank.
+	Allocate(spec Spec) (*Window, error)
+
+	Barrier() error
+	// Allgather returns everybody's words in the order of ranks. All pass the same
+	// number.
+	Allgather(words []int64) ([]int64, error)
+
+	Now() int64       // nanoseconds since some moment; monotonic; not comparable between ranks
+	Sleep(ns int64)   // lets time pass; other goroutines and the transport go on
+	Describe() string // the transport in a line: library, version, component
+}
+
+// A Node is the set of ranks of a Comm that share memory with the caller.
+type Node struct {
+	Index int   // of the caller's node, from 0, ordered by lowest rank
+	Count int   // nodes in the Comm
+	Ranks []int // the caller's node-mates and itself, ascending; not to be changed
+}
+
+// Has reports whether a rank is in the node.
+func (n Node) Has(rank int) bool { return n.index(rank) >= 0 }
+
+// index is the position of a rank in n.Ranks, or -1.
+func (n Node) index(rank int) int {
+	if len(n.Ranks) == 0 {
+		return -1
+	}
+	if i := rank - n.Ranks[0]; uint(i) < uint(len(n.Ranks)) && n.Ranks[i] == rank {
+		return i // consecutive ranks, the usual placement
+	}
+	lo, hi := 0, len(n.Ranks)
+	for lo < hi {
+		m := (lo + hi) / 2
+		if n.Ranks[m] < rank {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo < len(n.Ranks) && n.Ranks[lo] == rank {
+		return lo
+	}
+	return -1
+}
+
+// An EpochLocker is a Comm whose transport has locks of its own (MPI_Win_lock).
+// They are there to be measured against.
+type EpochLocker interface {
+	// OpenEpochs makes a lock of the transport per rank. Collective.
+	OpenEpochs() (Epochs, error)
+}
+
+// Epochs are the transport's own locks, one at each rank.
+type Epochs interface {
+	Lock(target int, exclusive bool) error // MPI_Win_lock
+	Unlock(target int) error               // MPI_Win_unlock
+	Free() error                           // collective
+}
+
+// Unwrapper is implemented by decorators of a Comm.
+type Unwrapper interface{ Unwrap() Comm }
+
+// AsEpochLocker finds the transport's own locks under any decorators.
+func AsEpochLocker(c Comm) (EpochLocker, bool) {
+	for c != nil {
+		if e, ok := c.(EpochLocker); ok {
+			return e, true
+		}
+		u, ok := c.(Unwrapper)
+		if !ok {
+			break
+		}
+		c = u.Unwrap()
+	}
+	return nil, false
+}
+
+// AllgatherBytes is Allgather for byte strings of any length. Collective.
+func AllgatherBytes(c Comm, b []byte) ([][]byte, error) {
+	lens, err := c.Allgather([]int64{int64(len(b))})
+	if err != nil {
+		return nil, err
+	}
+	longest := int64(0)
+	for _, n := range lens {
+		longest = max(longest, n)
+	}
+	out := make([][]byte, c.Size())
+	if longest == 0 {
+		return out, nil
+	}
+	per := int(longest+7) / 8
+	buf := make([]byte, per*8)
+	copy(buf, b)
+	words := make([]int64, per)
+	for i := range words {
+		words[i] = int64(binary.LittleEndian.Uint64(buf[i*8:]))
+	}
+	all, err := c.Allgather(words)
+	if err != nil {
+		return nil, err
+	}
+	for r := range out {
+		part := make([]byte, per*8)
+		for i := range per {
+			binary.LittleEndian.PutUint64(part[i*8:], uint64(all[r*per+i]))
+		}
+		out[r] = part[:lens[r]]
+	}
+	return out, nil
+}
+
+// Agree tells every rank whether one of them failed: all return nil when all
+// passed nil; otherwise the ones that passed nil return an error with the text of
+// the lowest rank that did not, and that wraps ErrPeer. Collective.
+func Agree(c Comm, err error) error {
+	var text []byte
+	if err != nil {
+		text = []byte(err.Error())
+		if len(text) == 0 {
+			text = []byte("unnamed error")
+		}
+		if len(text) > 2000 {
+			text = text[:2000]
+		}
+	}
+	all, gerr := AllgatherBytes(c, text)
+	if gerr != nil {
+		return errors.Join(err, gerr)
+	}
+	if err != nil {
+		return err
+	}
+	for r, t := range all {
+		if len(t) > 0 {
+			return fmt.Errorf("rank %d: %s: %w", r, t, ErrPeer)
+		}
+	}
+	return nil
+}

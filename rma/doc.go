@@ -1,0 +1,76 @@
+// Package rma is the window: 64-bit words in the memory of other ranks, reached
+// one-sidedly, with the operations of Listing 1 of
+//
+//	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
+//	HPDC 2016 (called rma-rw in this module).
+//
+// under MPI-3's names. It holds the interface, the memory model and the errors;
+// no protocol and no transport. Backends (rma/inproc, rma/mpi) hand out a [Comm];
+// a Comm allocates a [Window]; a lock package sees nothing else.
+//
+// # Addresses
+//
+// A word is named by (target rank, displacement in words). Ranks count from 0 in
+// the communicator that allocated the window. Windows are symmetric: every rank
+// passes the same [Spec] and holds the same number of words, all zero at first.
+//
+// # Memory model
+//
+//   - An operation is issued by its call and complete when a [Window.Flush] of its
+//     target, or [Window.FlushAll], has returned nil. In between it may take effect
+//     at any moment. A result may be read only after that Flush.
+//   - Operations that are issued and not flushed may take effect in any order, with
+//     one exception: those of one handle on one and the same word take effect in
+//     the order of issue.
+//   - Put, Get, Accumulate, FetchAndOp and CompareAndSwap on one word are atomic.
+//     The bulk forms are atomic word by word, not as a whole: they may tear
+//     between words.
+//   - Nothing orders two windows, two targets or two words but a Flush that has
+//     returned. After it, every rank that reads the word sees the effect.
+//   - A value read by Get, FetchAndOp, CompareAndSwap or Await synchronizes with
+//     the operation that wrote it: whatever the writer had flushed before it issued
+//     that operation is visible to the reader. So Unlock of any lock of this module
+//     orders what the holder flushed before Unlock, in whatever window, before the
+//     next holder's Lock returns; what the holder did not flush is not covered.
+//
+// # Classes of words
+//
+// CPU atomics and a network's atomics on one word are not atomic with each other
+// on most hardware (Table 1 of papers/alock: M. Amanda Baran et al., ALock, and
+// seen for real over Soft-RoCE). So each word of a [Spec] has a [Class] that says
+// who touches it and how:
+//
+//	Near  only ranks of one node touch it, with CPU atomics
+//	Far   everybody touches it, its own host included, through the transport's
+//	      atomics (in MPI a one-word Put is Accumulate(REPLACE), a one-word Get
+//	      Fetch_and_op(NO_OP))
+//	Flag  one writer at a time, by an aligned 8-byte store or Put; read by load or
+//	      plain Get; never updated by an atomic. Bulk data guarded by a lock is Flag.
+//
+// In a job on one node the transport's atomics are the CPU's, and all classes
+// cost the same. The class is declared once, where the words are, and not at
+// each operation; a violation is [ErrClass] at Flush.
+//
+// # Waiting
+//
+// [Window.Await] is the only way to wait for a word to change and [Window.Backoff]
+// the only way to pause between two tries of an operation that failed. Each
+// backend waits in the best way it has; the simulator parks the rank, so that a
+// state in which nobody can run is seen as the deadlock it is. A protocol must
+// flush what it issued before it waits for an answer to it.
+//
+// # Errors
+//
+// Operations return no errors: the first one since the last Flush (a rank or
+// displacement out of range, a class violation, too many pending operations) is
+// returned by the next Flush, FlushAll or blocking form, wraps a sentinel of this
+// package and names window, rank, displacement and size. An operation in error
+// was not issued.
+//
+// # Costs
+//
+// Words of one's own and of node-mates are reached by load, store and CPU atomics
+// without leaving Go; a Flush towards a node-mate costs a few instructions. A Flush
+// towards a far rank is one crossing into the transport for all operations issued
+// to that target. Nothing on these ways allocates.
+package rma

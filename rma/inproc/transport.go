@@ -1,0 +1,201 @@
+package inproc
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// segment is the memory of a window: one part per rank, node after node.
+type segment struct {
+	g      *group
+	mem    []int64 // keeps base alive
+	base   unsafe.Pointer
+	stride uintptr
+	beds   [64]bed
+}
+
+func newSegment(g *group, spec *rma.Spec) *segment {
+	const align = rma.PartAlign
+	stride := (rma.HeaderBytes + spec.Words()*8 + align - 1) / align * align
+	s := &segment{g: g, stride: uintptr(stride), mem: make([]int64, (stride*len(g.where)+2*align)/8)}
+	start := unsafe.Pointer(unsafe.SliceData(s.mem))
+	// Words begin on an aligned address with the header before them.
+	s.base = unsafe.Add(start, 2*align-int(uintptr(start)%align))
+	return s
+}
+
+// part is the address of a rank's first word.
+func (s *segment) part(rank int) unsafe.Pointer {
+	return unsafe.Add(s.base, uintptr(s.g.order[rank])*s.stride)
+}
+
+func (s *segment) word(rank, disp int) *int64 {
+	return (*int64)(unsafe.Add(s.part(rank), disp*8))
+}
+
+// parked counts the sleepers on a part, in its header.
+func (s *segment) parked(rank int) *uint32 {
+	return (*uint32)(unsafe.Add(s.part(rank), -rma.HeaderBytes))
+}
+
+// A bed is where ranks sleep that await a word of certain parts.
+type bed struct {
+	mu   sync.Mutex
+	head *sleeper
+	_    [64]byte
+}
+
+// sleeper is a rank that sleeps, or could.
+type sleeper struct {
+	part int
+	wake chan struct{}
+	next *sleeper
+	in   bool // in the list; under the bed's mutex
+}
+
+func (s *segment) bed(rank int) *bed { return &s.beds[rank%len(s.beds)] }
+
+// sleep announces the sleeper on a part.
+func (s *segment) sleep(z *sleeper, rank int) {
+	b := s.bed(rank)
+	b.mu.Lock()
+	z.part, z.next, z.in = rank, b.head, true
+	b.head = z
+	atomic.AddUint32(s.parked(rank), 1)
+	b.mu.Unlock()
+}
+
+// rise takes the sleeper back; a wake-up that has come in between is consumed.
+func (s *segment) rise(z *sleeper) {
+	b := s.bed(z.part)
+	b.mu.Lock()
+	was := z.in
+	if was {
+		at := &b.head
+		for *at != z {
+			at = &(*at).next
+		}
+		*at = z.next
+		z.in = false
+		atomic.AddUint32(s.parked(z.part), ^uint32(0))
+	}
+	b.mu.Unlock()
+	if !was {
+		<-z.wake
+	}
+}
+
+// wake wakes all who sleep on a part.
+func (s *segment) wake(rank int) {
+	b := s.bed(rank)
+	b.mu.Lock()
+	for at := &b.head; *at != nil; {
+		z := *at
+		if z.part != rank {
+			at = &z.next
+			continue
+		}
+		*at = z.next
+		z.in = false
+		atomic.AddUint32(s.parked(rank), ^uint32(0))
+		z.wake <- struct{}{} // has room for one, and z is woken once per sleep
+	}
+	b.mu.Unlock()
+}
+
+// transport is one rank's way to words of other nodes, and its way to wait.
+type transport struct {
+	c       *comm
+	s       *segment
+	pending []rma.Operation // issued, not flushed
+	z       sleeper
+}
+
+func (t *transport) Issue(o rma.Operation) {
+	if t.pending == nil {
+		t.pending = make([]rma.Operation, 0, rma.MaxPending)
+	}
+	t.pending = append(t.pending, o)
+}
+
+func (t *transport) Flush(target int, r *rma.Results) (int, error) {
+	kept := t.pending[:0]
+	for i := range t.pending {
+		o := &t.pending[i]
+		if target >= 0 && o.Target != target {
+			kept = append(kept, *o)
+			continue
+		}
+		o.Apply(t.s.word(o.Target, o.Disp), r)
+		if o.Kind.Writes() && atomic.LoadUint32(t.s.parked(o.Target)) != 0 {
+			t.s.wake(o.Target)
+		}
+	}
+	clear(t.pending[len(kept):])
+	t.pending = kept
+	return len(kept), nil
+}
+
+func (t *transport) Wake(target int) { t.s.wake(target) }
+
+const (
+	spins  = 30  // reads of the word before the first yield
+	yields = 100 // yields before sleep
+)
+
+func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
+	p := t.s.word(target, disp)
+	for range spins {
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			return v, nil
+		}
+	}
+	for range yields {
+		runtime.Gosched()
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			return v, nil
+		}
+	}
+	if t.z.wake == nil {
+		t.z.wake = make(chan struct{}, 1)
+	}
+	for {
+		t.s.sleep(&t.z, target)
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			t.s.rise(&t.z)
+			return v, nil
+		}
+		select {
+		case <-t.z.wake:
+		case <-t.c.g.world.failed:
+			t.s.rise(&t.z)
+			return 0, t.c.g.world.peer()
+		}
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			return v, nil
+		}
+	}
+}
+
+// Backoff yields; after a thousand tries in a row it sleeps 20 us, so that ranks
+// that wait for one that sleeps do not burn the processors.
+func (t *transport) Backoff(_, _ int, _ int64, try int) error {
+	if try >= 1000 {
+		time.Sleep(20 * time.Microsecond)
+	} else {
+		runtime.Gosched()
+	}
+	select {
+	case <-t.c.g.world.failed:
+		return t.c.g.world.peer()
+	default:
+		return nil
+	}
+}
+
+func (t *transport) Free() error { return t.c.Barrier() }

@@ -1,0 +1,328 @@
+package rma
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A Result names the result of an operation. Read it with Window.Value after the
+// Flush that completed the operation and before MaxPending further operations
+// with results were issued on the handle.
+type Result uint32
+
+// Value is the result of a completed operation.
+func (w *Window) Value(r Result) int64 { return w.res[r%MaxPending] }
+
+// Put writes v. Listing 1, line 9.
+func (w *Window) Put(v int64, target, disp int) {
+	if uint(target) < w.flat && uint(disp) < w.words {
+		part := unsafe.Add(w.base, uintptr(target)*w.stride)
+		atomic.StoreInt64((*int64)(unsafe.Add(part, disp*8)), v)
+		if parked(part) {
+			w.t.Wake(target)
+		}
+		return
+	}
+	w.issue(Operation{Kind: KindPut, Target: target, Disp: disp, Operand: v})
+}
+
+// Get reads the word. Listing 1, line 11.
+func (w *Window) Get(target, disp int) Result {
+	return w.issue(Operation{Kind: KindGet, Target: target, Disp: disp})
+}
+
+// Accumulate applies op with operand to the word. Listing 1, line 13.
+func (w *Window) Accumulate(operand int64, target, disp int, op Op) {
+	w.issue(Operation{Kind: KindAccumulate, Op: op, Target: target, Disp: disp, Operand: operand})
+}
+
+// FetchAndOp applies op with operand to the word; the result is the word's value
+// before. Listing 1, line 16.
+func (w *Window) FetchAndOp(operand int64, target, disp int, op Op) Result {
+	return w.issue(Operation{Kind: KindFetchAndOp, Op: op, Target: target, Disp: disp, Operand: operand})
+}
+
+// CompareAndSwap replaces the word by v if it holds cmp; the result is the word's
+// value before. Listing 1, line 19.
+func (w *Window) CompareAndSwap(v, cmp int64, target, disp int) Result {
+	return w.issue(Operation{Kind: KindCompareAndSwap, Target: target, Disp: disp, Operand: v, Compare: cmp})
+}
+
+// PutBulk writes len(src) consecutive words of one class, atomically word by word.
+// src must not change before the Flush.
+func (w *Window) PutBulk(src []int64, target, disp int) {
+	w.issue(Operation{Kind: KindPutBulk, Target: target, Disp: disp, Data: src})
+}
+
+// GetBulk reads len(dst) consecutive words of one class, atomically word by word.
+// dst is filled by the Flush.
+func (w *Window) GetBulk(dst []int64, target, disp int) {
+	w.issue(Operation{Kind: KindGetBulk, Target: target, Disp: disp, Data: dst})
+}
+
+// Flush completes all operations that this handle issued to target: their results
+// may be read, their effects are visible to every rank. It returns the first error
+// since the last flush. Listing 1, line 22.
+func (w *Window) Flush(target int) error {
+	if w.far == 0 && w.err == nil && uint(target) < w.flat {
+		return nil
+	}
+	if uint(target) >= uint(w.size) {
+		w.fail(&AccessError{Window: w.spec.Name, Op: "Flush", Target: target, Size: w.size, Err: ErrRank})
+		target = w.rank
+	}
+	return w.flush(target)
+}
+
+// FlushAll completes all operations that this handle issued.
+func (w *Window) FlushAll() error { return w.flush(-1) }
+
+func (w *Window) flush(target int) error {
+	if w.t == nil {
+		w.fail(fmt.Errorf("rma: window %q: %w", w.spec.Name, ErrFreed))
+	} else if w.far > 0 {
+		var err error
+		if w.far, err = w.t.Flush(target, &w.res); err != nil {
+			w.fail(err)
+		}
+	}
+	err := w.err
+	w.err = nil
+	return err
+}
+
+// PutFlush is Put and Flush.
+func (w *Window) PutFlush(v int64, target, disp int) error {
+	w.Put(v, target, disp)
+	return w.Flush(target)
+}
+
+// GetFlush is Get and Flush and returns the value.
+func (w *Window) GetFlush(target, disp int) (int64, error) {
+	if uint(target) < w.flat && uint(disp) < w.words && w.err == nil {
+		part := unsafe.Add(w.base, uintptr(target)*w.stride)
+		return atomic.LoadInt64((*int64)(unsafe.Add(part, disp*8))), nil
+	}
+	r := w.Get(target, disp)
+	if err := w.Flush(target); err != nil {
+		return 0, err
+	}
+	return w.Value(r), nil
+}
+
+// AccumulateFlush is Accumulate and Flush.
+func (w *Window) AccumulateFlush(operand int64, target, disp int, op Op) error {
+	w.Accumulate(operand, target, disp, op)
+	return w.Flush(target)
+}
+
+// FetchAndOpFlush is FetchAndOp and Flush and returns the word's value before.
+func (w *Window) FetchAndOpFlush(operand int64, target, disp int, op Op) (int64, error) {
+	if uint(target) < w.flat && uint(disp) < w.words && w.err == nil && op <= NoOp {
+		part := unsafe.Add(w.base, uintptr(target)*w.stride)
+		p := (*int64)(unsafe.Add(part, disp*8))
+		var before int64
+		switch op {
+		case Sum:
+			before = atomic.AddInt64(p, operand) - operand
+		case Replace:
+			before = atomic.SwapInt64(p, operand)
+		default:
+			return atomic.LoadInt64(p), nil
+		}
+		if parked(part) {
+			w.t.Wake(target)
+		}
+		return before, nil
+	}
+	r := w.FetchAndOp(operand, target, disp, op)
+	if err := w.Flush(target); err != nil {
+		return 0, err
+	}
+	return w.Value(r), nil
+}
+
+// CompareAndSwapFlush is CompareAndSwap and Flush and returns the word's value
+// before.
+func (w *Window) CompareAndSwapFlush(v, cmp int64, target, disp int) (int64, error) {
+	if uint(target) < w.flat && uint(disp) < w.words && w.err == nil {
+		part := unsafe.Add(w.base, uintptr(target)*w.stride)
+		p := (*int64)(unsafe.Add(part, disp*8))
+		before := cmp
+		if !atomic.CompareAndSwapInt64(p, cmp, v) {
+			before = casLost(p, v, cmp)
+		}
+		if before == cmp && parked(part) {
+			w.t.Wake(target)
+		}
+		return before, nil
+	}
+	r := w.CompareAndSwap(v, cmp, target, disp)
+	if err := w.Flush(target); err != nil {
+		return 0, err
+	}
+	return w.Value(r), nil
+}
+
+// casLost finds the value that made a CAS fail. The word may hold cmp again by
+// now: then the CAS is tried again, so that the value returned is always one
+// that the outcome agrees with.
+func casLost(p *int64, v, cmp int64) int64 {
+	for {
+		if seen := atomic.LoadInt64(p); seen != cmp {
+			return seen
+		}
+		if atomic.CompareAndSwapInt64(p, cmp, v) {
+			return cmp
+		}
+	}
+}
+
+// parked reports whether a rank sleeps on a word of the part. It is read after the
+// write, and sleepers look at the word after they announced themselves: one of the
+// two sees the other.
+func parked(part unsafe.Pointer) bool {
+	return atomic.LoadUint32((*uint32)(unsafe.Add(part, -HeaderBytes))) != 0
+}
+
+// unflushed is what a result holds before its Flush: garbage that shows.
+const unflushed = -0x5ADF1A5B0B5E55ED
+
+// fail records the first error since the last flush.
+func (w *Window) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// near is the address of a word that the CPU reaches and may touch, or nil.
+func (w *Window) near(target, disp int, c Class) *int64 {
+	if w.mem == nil || w.flat == 0 && c == Far {
+		return nil
+	}
+	i := w.node.index(target)
+	if i < 0 {
+		return nil
+	}
+	return (*int64)(unsafe.Add(w.mem, uintptr(i)*w.stride+uintptr(disp)*8))
+}
+
+// issue is the way of every operation that has no short one.
+func (w *Window) issue(o Operation) Result {
+	if err := w.check(&o); err != nil {
+		w.fail(err)
+		return Result(w.seq)
+	}
+	r := w.seq
+	o.Slot = int(r % MaxPending)
+	switch o.Kind {
+	case KindGet, KindFetchAndOp, KindCompareAndSwap:
+		w.seq++
+	}
+	if p := w.near(o.Target, o.Disp, o.Class); p != nil {
+		w.apply(p, &o)
+		return Result(r)
+	}
+	if w.far == 0 {
+		w.old = r
+	}
+	w.far++
+	w.res[o.Slot] = unflushed
+	w.t.Issue(o)
+	return Result(r)
+}
+
+// apply does an operation on node memory.
+func (w *Window) apply(p *int64, o *Operation) {
+	o.Apply(p, &w.res)
+	if o.Kind.Writes() && parked(unsafe.Add(unsafe.Pointer(p), -o.Disp*8)) {
+		w.t.Wake(o.Target)
+	}
+}
+
+// Apply does the operation with CPU atomics; p is the address of its first word.
+func (o *Operation) Apply(p *int64, r *Results) {
+	switch o.Kind {
+	case KindGet:
+		r[o.Slot] = atomic.LoadInt64(p)
+	case KindPut:
+		atomic.StoreInt64(p, o.Operand)
+	case KindAccumulate, KindFetchAndOp:
+		var before int64
+		switch o.Op {
+		case Sum:
+			before = atomic.AddInt64(p, o.Operand) - o.Operand
+		case Replace:
+			before = atomic.SwapInt64(p, o.Operand)
+		case NoOp:
+			before = atomic.LoadInt64(p)
+		}
+		if o.Kind == KindFetchAndOp {
+			r[o.Slot] = before
+		}
+	case KindCompareAndSwap:
+		r[o.Slot] = casLost(p, o.Operand, o.Compare)
+	case KindPutBulk:
+		for i, v := range o.Data {
+			atomic.StoreInt64((*int64)(unsafe.Add(unsafe.Pointer(p), i*8)), v)
+		}
+	case KindGetBulk:
+		for i := range o.Data {
+			o.Data[i] = atomic.LoadInt64((*int64)(unsafe.Add(unsafe.Pointer(p), i*8)))
+		}
+	}
+}
+
+// check refuses an operation that is out of range, not allowed for the class of
+// its word, or one too many, and fills in the class.
+func (w *Window) check(o *Operation) error {
+	if w.t == nil {
+		return fmt.Errorf("rma: window %q: %s: %w", w.spec.Name, o.Kind, ErrFreed)
+	}
+	n := o.Words()
+	if uint(o.Target) >= uint(w.size) {
+		return w.refuse(o, ErrRank)
+	}
+	if o.Disp < 0 || n > int(w.words) || o.Disp > int(w.words)-n || n == 0 {
+		return w.refuse(o, ErrDisp)
+	}
+	if o.Op > NoOp {
+		return fmt.Errorf("rma: window %q: %s with unknown op %d: %w", w.spec.Name, o.Kind, o.Op, ErrClass)
+	}
+	var uniform bool
+	if o.Class, uniform = w.spec.classOf(o.Disp, n); !uniform {
+		return w.refuse(o, ErrClass)
+	}
+	switch o.Class {
+	case Near:
+		if !w.node.Has(o.Target) {
+			return w.refuse(o, ErrClass)
+		}
+	case Flag:
+		switch o.Kind {
+		case KindAccumulate, KindFetchAndOp, KindCompareAndSwap:
+			return w.refuse(o, ErrClass)
+		}
+	}
+	if w.far >= MaxPending || w.far > 0 && w.seq-w.old >= MaxPending {
+		return w.refuse(o, ErrPending)
+	}
+	return nil
+}
+
+// refuse makes the AccessError of an operation.
+func (w *Window) refuse(o *Operation, why error) error {
+	name := o.Kind.String()
+	if o.Kind == KindAccumulate || o.Kind == KindFetchAndOp {
+		name += "(" + o.Op.String() + ")"
+	}
+	e := &AccessError{
+		Window: w.spec.Name, Op: name, Target: o.Target, Disp: o.Disp, Words: o.Words(),
+		Size: w.size, Limit: int(w.words), Err: why,
+	}
+	if why == ErrClass || why == ErrPending {
+		e.Word = w.spec.WordName(o.Disp) + " (" + w.spec.Class(o.Disp).String() + ")"
+	}
+	return e
+}

@@ -1,0 +1,188 @@
+package rma
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// A Class says who touches a word and how; see the package comment.
+type Class uint8
+
+const (
+	Far  Class = iota // everybody, through the transport's atomics
+	Near              // ranks of one node only, with CPU atomics
+	Flag              // one writer at a time, by Put; read by Get; no atomics
+)
+
+func (c Class) String() string {
+	switch c {
+	case Far:
+		return "far"
+	case Near:
+		return "near"
+	case Flag:
+		return "flag"
+	}
+	return "class(" + strconv.Itoa(int(c)) + ")"
+}
+
+// A Word is one line in the table of words of a protocol.
+type Word struct {
+	Name  string // as in the paper; appears in errors and traces
+	Class Class
+}
+
+// A Region is Count records of the same words, one after the other: the queue
+// nodes of a rank, the tails of many locks, the slots of a table.
+type Region struct {
+	Words []Word
+	Count int
+}
+
+// A Spec describes the words that every rank contributes to a window: its
+// regions, in order, without gaps.
+type Spec struct {
+	Name    string // in errors and traces
+	Regions []Region
+}
+
+// Data is the Spec of plain data: n words of class Flag.
+func Data(name string, n int) Spec {
+	return Spec{Name: name, Regions: []Region{{Words: []Word{{Name: "data", Class: Flag}}, Count: n}}}
+}
+
+// Counters is the Spec of n words of class Far that everybody updates atomically.
+func Counters(name string, n int) Spec {
+	return Spec{Name: name, Regions: []Region{{Words: []Word{{Name: "count", Class: Far}}, Count: n}}}
+}
+
+// Words is the number of words that a rank contributes.
+func (s *Spec) Words() int {
+	n := 0
+	for i := range s.Regions {
+		n += len(s.Regions[i].Words) * s.Regions[i].Count
+	}
+	return n
+}
+
+// Base is the displacement of the first word of a region.
+func (s *Spec) Base(region int) int {
+	n := 0
+	for i := range s.Regions[:region] {
+		n += len(s.Regions[i].Words) * s.Regions[i].Count
+	}
+	return n
+}
+
+// at finds the region, record and word of a displacement in range.
+func (s *Spec) at(disp int) (region, record, word int) {
+	for i := range s.Regions {
+		r := &s.Regions[i]
+		if n := len(r.Words) * r.Count; disp >= n {
+			disp -= n
+			continue
+		}
+		return i, disp / len(r.Words), disp % len(r.Words)
+	}
+	return -1, 0, 0
+}
+
+// Class is the class of the word at a displacement; Far for one out of range.
+func (s *Spec) Class(disp int) Class {
+	r, _, w := s.at(disp)
+	if r < 0 {
+		return Far
+	}
+	return s.Regions[r].Words[w].Class
+}
+
+// WordName is the name of the word at a displacement, such as "TAIL" or "NEXT[3]".
+func (s *Spec) WordName(disp int) string {
+	r, rec, w := s.at(disp)
+	if r < 0 {
+		return "?"
+	}
+	name := s.Regions[r].Words[w].Name
+	if s.Regions[r].Count > 1 {
+		name += "[" + strconv.Itoa(rec) + "]"
+	}
+	return name
+}
+
+// maxWords bounds a rank's part so that byte offsets cannot overflow.
+const maxWords = 1 << 48
+
+// Validate reports what is wrong with a Spec. Backends call it in Allocate.
+func (s *Spec) Validate() error {
+	if s.Name == "" {
+		return fmt.Errorf("rma: a window needs a name: %w", ErrSpec)
+	}
+	total := 0
+	for i := range s.Regions {
+		r := &s.Regions[i]
+		if len(r.Words) == 0 {
+			return fmt.Errorf("rma: window %q: region %d has no words: %w", s.Name, i, ErrSpec)
+		}
+		if r.Count < 0 || r.Count > maxWords/len(r.Words) {
+			return fmt.Errorf("rma: window %q: region %d has count %d, want 0 to %d: %w",
+				s.Name, i, r.Count, maxWords/len(r.Words), ErrSpec)
+		}
+		for _, w := range r.Words {
+			if w.Class > Flag {
+				return fmt.Errorf("rma: window %q: word %s has unknown %v: %w", s.Name, w.Name, w.Class, ErrSpec)
+			}
+		}
+		total += len(r.Words) * r.Count
+	}
+	if total == 0 || total > maxWords {
+		return fmt.Errorf("rma: window %q has %d words per rank, want 1 to %d: %w", s.Name, total, maxWords, ErrSpec)
+	}
+	return nil
+}
+
+// Fingerprint is a hash of the whole Spec. Allocate compares it between ranks:
+// windows are symmetric.
+func (s *Spec) Fingerprint() int64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	add := func(str string) {
+		for i := 0; i < len(str); i++ {
+			h = (h ^ uint64(str[i])) * 1099511628211
+		}
+		h = (h ^ 0xff) * 1099511628211
+	}
+	add(s.Name)
+	for i := range s.Regions {
+		add(strconv.Itoa(s.Regions[i].Count))
+		for _, w := range s.Regions[i].Words {
+			add(w.Name)
+			add(w.Class.String())
+		}
+	}
+	return int64(h)
+}
+
+// classOf is the class of n words from disp on, and whether they have the same.
+func (s *Spec) classOf(disp, n int) (Class, bool) {
+	r, _, w := s.at(disp)
+	c := s.Regions[r].Words[w].Class
+	if n == 1 {
+		return c, true
+	}
+	end := disp + n
+	base := 0
+	for i := range s.Regions {
+		words := s.Regions[i].Words
+		size := len(words) * s.Regions[i].Count
+		lo, hi := max(disp, base)-base, min(end, base+size)-base
+		if hi-lo > len(words) { // a whole record and more: every word occurs
+			hi = lo + len(words)
+		}
+		for d := lo; d < hi; d++ {
+			if words[d%len(words)].Class != c {
+				return c, false
+			}
+		}
+		base += size
+	}
+	return c, true
+}

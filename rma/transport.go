@@ -1,0 +1,116 @@
+package rma
+
+// MaxPending is the number of operations towards far ranks that a handle may have
+// issued and not flushed, and the number of operations for which a [Result] stays
+// readable.
+const MaxPending = 64
+
+// Results holds the results of a handle's latest operations, by slot.
+type Results [MaxPending]int64
+
+// A Kind is a window operation.
+type Kind uint8
+
+const (
+	KindPut Kind = iota
+	KindGet
+	KindAccumulate
+	KindFetchAndOp
+	KindCompareAndSwap
+	KindPutBulk
+	KindGetBulk
+	Kinds // their number
+)
+
+var kindNames = [...]string{"Put", "Get", "Accumulate", "FetchAndOp", "CompareAndSwap", "PutBulk", "GetBulk"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "Kind?"
+}
+
+// Writes reports whether operations of the kind may change the word.
+func (k Kind) Writes() bool { return k != KindGet && k != KindGetBulk }
+
+// An Op is what Accumulate and FetchAndOp apply to the word.
+type Op uint8
+
+const (
+	Sum     Op = iota // add, wrapping around
+	Replace           // swap
+	NoOp              // read atomically
+)
+
+func (o Op) String() string {
+	switch o {
+	case Sum:
+		return "SUM"
+	case Replace:
+		return "REPLACE"
+	case NoOp:
+		return "NO_OP"
+	}
+	return "Op?"
+}
+
+// An Operation is one issued operation, as a Transport sees it: in range and
+// allowed for the class of its word.
+type Operation struct {
+	Kind    Kind
+	Op      Op    // of Accumulate and FetchAndOp
+	Class   Class // of the word
+	Target  int
+	Disp    int
+	Operand int64   // value, addend or replacement
+	Compare int64   // of CompareAndSwap
+	Slot    int     // where the result goes, in Results
+	Data    []int64 // of the bulk forms
+}
+
+// Words is the number of words that the operation touches.
+func (o *Operation) Words() int {
+	if o.Kind == KindPutBulk || o.Kind == KindGetBulk {
+		return len(o.Data)
+	}
+	return 1
+}
+
+// A Transport is what a backend puts behind a Window: it carries the operations
+// that the Window does not do itself by CPU atomics, and it waits. A Transport
+// serves one handle and is called by one goroutine at a time.
+type Transport interface {
+	// Issue takes an operation. It may take effect at once, at Flush or in between;
+	// operations on one word keep their order. o.Data is the caller's until Flush.
+	Issue(o Operation)
+	// Flush completes the operations issued to target, or all for target < 0, stores
+	// their results and says how many stay pending.
+	Flush(target int, r *Results) (pending int, err error)
+	// Await waits until the word satisfies c and returns the value that did.
+	Await(target, disp int, c Cond) (int64, error)
+	// Backoff pauses before another try at a word that last held seen; try counts
+	// from 0.
+	Backoff(target, disp int, seen int64, try int) error
+	// Wake is called after a CPU write into a part in which somebody is parked.
+	Wake(target int)
+	// Free closes the window. Collective.
+	Free() error
+}
+
+// HeaderBytes is the space that a backend keeps before the words of every part in
+// node memory. Its first 32 bits count the ranks that sleep until a word of the
+// part changes; while they are not 0, every CPU write into the part calls Wake.
+const HeaderBytes = 64
+
+// PartAlign is the alignment of a part: two cache lines, since prefetchers take
+// them in pairs.
+const PartAlign = 128
+
+// Caps says what a window's transport can do.
+type Caps struct {
+	Transport     string // as Comm.Describe
+	FarRanks      bool   // some rank is reached through the transport
+	AtomicWithCPU bool   // the transport's atomics and the CPU's are atomic with each other
+	NativeSwap    bool   // FetchAndOp(REPLACE) is one operation: queues are entered first come, first served
+}

@@ -1,0 +1,123 @@
+package rma
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// A Window is a handle on the words that all ranks of a Comm contributed. It
+// belongs to one goroutine at a time.
+type Window struct {
+	// The near path on one node: rank t's words are at base + t*stride for t < flat.
+	base   unsafe.Pointer
+	stride uintptr
+	flat   uint // Size() when all ranks share memory, else 0
+	words  uint // per rank
+
+	err  error // first error since the last Flush
+	far  int   // operations pending in t
+	t    Transport
+	seq  uint32 // slots given out
+	old  uint32 // seq when the oldest pending operation was issued
+	res  Results
+	size int
+	rank int
+	mem  unsafe.Pointer // parts of the node-mates, in the order of node.Ranks; nil when decorated
+	node Node
+	spec Spec
+	caps Caps
+}
+
+// Config is what a backend knows of a new window.
+type Config struct {
+	Comm   Comm
+	Spec   Spec
+	T      Transport
+	Caps   Caps
+	Base   unsafe.Pointer // words of the first of Node().Ranks in node memory; nil for none
+	Stride uintptr        // bytes from one node-mate's words to the next one's
+}
+
+// New makes the handle of one rank. It is for backends; users call Comm.Allocate.
+func New(c Config) *Window {
+	w := &Window{
+		base: c.Base, stride: c.Stride, words: uint(c.Spec.Words()), t: c.T,
+		size: c.Comm.Size(), rank: c.Comm.Rank(), mem: c.Base, node: c.Comm.Node(), spec: c.Spec, caps: c.Caps,
+	}
+	if c.Base != nil && len(w.node.Ranks) == w.size {
+		w.flat = uint(w.size)
+	}
+	return w
+}
+
+// Name is the window's name, as in its Spec.
+func (w *Window) Name() string { return w.spec.Name }
+
+// Spec describes the window's words. Its regions are not to be changed.
+func (w *Window) Spec() Spec { return w.spec }
+
+// Caps says what the window's transport can do.
+func (w *Window) Caps() Caps { return w.caps }
+
+// Rank is the caller's rank in the window.
+func (w *Window) Rank() int { return w.rank }
+
+// Size is the number of ranks of the window.
+func (w *Window) Size() int { return w.size }
+
+// Words is the number of words per rank.
+func (w *Window) Words() int { return w.spec.Words() }
+
+// Node is the set of ranks that share memory with the caller.
+func (w *Window) Node() Node { return w.node }
+
+// Free closes the window. Collective. Operations after it are ErrFreed.
+func (w *Window) Free() error {
+	if w.t == nil {
+		return fmt.Errorf("rma: window %q: %w", w.spec.Name, ErrFreed)
+	}
+	t := w.t
+	w.t, w.base, w.mem, w.flat, w.words = nil, nil, nil, 0, 0
+	return t.Free()
+}
+
+// Decorate returns a handle on the same words whose operations, near ones
+// included, all pass through wrap's Transport. It takes w over: use, and free,
+// the handle that Decorate returned.
+func Decorate(w *Window, wrap func(Transport) Transport) *Window {
+	return &Window{
+		words: w.words, t: wrap(direct{w}), size: w.size, rank: w.rank, node: w.node, spec: w.spec, caps: w.caps,
+	}
+}
+
+// direct is a whole Window as a Transport.
+type direct struct{ w *Window }
+
+func (d direct) Issue(o Operation) {
+	w := d.w
+	if p := w.near(o.Target, o.Disp, o.Class); p != nil {
+		w.apply(p, &o)
+		return
+	}
+	w.far++
+	w.t.Issue(o)
+}
+
+func (d direct) Flush(target int, r *Results) (int, error) {
+	w := d.w
+	if w.far == 0 {
+		*r = w.res
+		return 0, nil
+	}
+	var err error
+	w.far, err = w.t.Flush(target, &w.res)
+	*r = w.res
+	return w.far, err
+}
+
+func (d direct) Await(target, disp int, c Cond) (int64, error) { return d.w.Await(target, disp, c) }
+func (d direct) Backoff(target, disp int, seen int64, try int) error {
+	return d.w.Backoff(target, disp, seen, try)
+}
+func (d direct) Wake(target int) { d.w.t.Wake(target) }
+func (d direct) Free() error     { return d.w.Free() }
