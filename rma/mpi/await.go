@@ -1,0 +1,229 @@
+//go:build cgo
+
+package mpi
+
+// #include "rl.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+const (
+	spins      = 100                    // reads of a near word before the first yield
+	yieldFor   = 500 * time.Microsecond // with yields before the first sleep
+	yieldLong  = 200 * time.Microsecond // a yield that took so long gave the core to somebody who does not yield
+	crowdedFor = 32                     // waits that then go to sleep at once
+	futexFirst = time.Millisecond       // longest first sleep
+	futexFor   = 100 * time.Millisecond // longest sleep
+	lifeCheck  = time.Second            // between looks whether node-mates live
+	pauseFirst = time.Microsecond       // between polls of a far word, doubling
+	pauseLast  = 100 * time.Microsecond
+)
+
+func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
+	mate := t.mate(target)
+	switch {
+	case t.win == nil:
+		return t.awaitMate(mate, disp, c)
+	case mate >= 0 && t.spec.Class(disp) != rma.Far:
+		return t.awaitServing(mate, disp, c)
+	}
+	return t.awaitFar(target, disp, c)
+}
+
+// mate is the index of a rank on this node, or -1.
+func (t *transport) mate(rank int) int {
+	ranks := t.c.node.Ranks
+	if i := rank - ranks[0]; uint(i) < uint(len(ranks)) && ranks[i] == rank {
+		return i
+	}
+	for i, r := range ranks {
+		if r == rank {
+			return i
+		}
+	}
+	return -1
+}
+
+// awaitMate waits for a word that only CPUs of this node change.
+func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
+	p := t.s.word(mate, disp)
+	for range spins {
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			return v, nil
+		}
+	}
+	start := time.Now()
+	if t.crowded > 0 {
+		t.crowded--
+	} else {
+		for i, last := 1, start; ; i++ {
+			yield()
+			if v := atomic.LoadInt64(p); c.Holds(v) {
+				return v, nil
+			}
+			if i%8 == 0 {
+				runtime.Gosched() // the holder may be a goroutine of this process
+			}
+			now := time.Now()
+			if now.Sub(last) > yieldLong {
+				t.crowded = crowdedFor
+				break
+			}
+			if now.Sub(start) > yieldFor {
+				break
+			}
+			last = now
+		}
+	}
+	checked := start
+	asleep, beats, naps := t.s.asleep(mate), t.s.beats(mate), 0
+	for {
+		beat := atomic.LoadUint32(beats)
+		atomic.AddUint32(asleep, 1)
+		v := atomic.LoadInt64(p) // after the announcement: a writer who missed it has written before
+		if !c.Holds(v) {
+			futexWait(beats, beat, naps)
+			naps++
+			v = atomic.LoadInt64(p)
+		}
+		atomic.AddUint32(asleep, ^uint32(0))
+		if c.Holds(v) {
+			return v, nil
+		}
+		if now := time.Now(); now.Sub(checked) > lifeCheck {
+			checked = now
+			if err := t.peersLive(); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// awaitServing waits for a word in node memory that far ranks may change, or in
+// whose window far ranks have business here: MPI progresses meanwhile.
+func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
+	p := t.s.word(mate, disp)
+	start := time.Now()
+	checked := start
+	for {
+		rc := C.rl_await_near((*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(100*time.Microsecond))
+		if rc != C.MPI_SUCCESS && rc != C.RL_AGAIN {
+			return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
+		}
+		if v := atomic.LoadInt64(p); c.Holds(v) {
+			return v, nil
+		}
+		now := time.Now()
+		if waited := now.Sub(start); waited > 2*time.Millisecond {
+			time.Sleep(min(waited/16, 200*time.Microsecond))
+		} else {
+			runtime.Gosched()
+		}
+		if now.Sub(checked) > lifeCheck {
+			checked = now
+			if err := t.peersLive(); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// awaitFar polls a word through MPI.
+func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
+	class := C.int(t.spec.Class(disp))
+	pause := pauseFirst
+	for {
+		if rc := C.rl_poll(t.win, C.int(target), C.int64_t(disp), class); rc != C.MPI_SUCCESS {
+			return 0, failed(fmt.Sprintf("window %q: polling rank %d", t.spec.Name, target), rc)
+		}
+		if v := int64(t.win.one); c.Holds(v) {
+			return v, nil
+		}
+		rest(pause)
+		pause = min(2*pause, pauseLast)
+	}
+}
+
+// Backoff gives the processor away, and after a thousand tries in a row sleeps for
+// 20 us, so that ranks that try in vain do not burn it.
+func (t *transport) Backoff(target, disp int, _ int64, try int) error {
+	switch {
+	case t.win != nil && t.mate(target) < 0:
+		rest(min(pauseFirst<<min(try, 10), pauseLast))
+	case try >= 1000:
+		if try%50_000 == 0 {
+			return t.peersLive()
+		}
+		time.Sleep(20 * time.Microsecond)
+	case try%8 == 7:
+		runtime.Gosched()
+		fallthrough
+	default:
+		yield()
+	}
+	return nil
+}
+
+// rest waits for a time too short for the kernel's timers by yielding.
+func rest(d time.Duration) {
+	if d >= 50*time.Microsecond {
+		time.Sleep(d)
+		return
+	}
+	for start := time.Now(); ; {
+		yield()
+		if time.Since(start) >= d {
+			return
+		}
+	}
+}
+
+func (t *transport) Wake(target int) {
+	if m := t.mate(target); m >= 0 {
+		atomic.AddUint32(t.s.beats(m), 1)
+		futexWake(t.s.beats(m))
+	}
+}
+
+// peersLive reports a node-mate that died: who waits for it would wait for ever.
+func (t *transport) peersLive() error {
+	m, pid := t.s.dead()
+	if m < 0 {
+		return nil
+	}
+	return fmt.Errorf("mpi: window %q: rank %d (process %d on %s) is gone: %w", t.spec.Name, t.c.node.Ranks[m], pid, host(), rma.ErrPeer)
+}
+
+// yield is sched_yield without telling the Go scheduler: it is short.
+func yield() { syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// The futex is shared between processes: no FUTEX_PRIVATE_FLAG.
+const (
+	futexWaitOp = 0
+	futexWakeOp = 1
+)
+
+// futexWait sleeps while *p is seen. The first nap keeps the Go scheduler out, as
+// most wake-ups come soon; it is short, since it holds up a garbage collection.
+func futexWait(p *uint32, seen uint32, nap int) {
+	if nap == 0 {
+		ts := syscall.NsecToTimespec(int64(futexFirst))
+		syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(p)), futexWaitOp, uintptr(seen), uintptr(unsafe.Pointer(&ts)), 0, 0)
+		return
+	}
+	ts := syscall.NsecToTimespec(int64(futexFor))
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(p)), futexWaitOp, uintptr(seen), uintptr(unsafe.Pointer(&ts)), 0, 0)
+}
+
+func futexWake(p *uint32) {
+	syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(p)), futexWakeOp, 1<<30, 0, 0, 0)
+}

@@ -1,0 +1,61 @@
+// Package mpi is the backend for jobs that mpirun or Slurm starts: MPI-3 one-sided
+// communication between nodes, shared memory within one. It needs cgo and an MPI
+// library of version 3.0 or later: Open MPI by default, MPICH with the build tag
+// mpich.
+//
+//	func main() {
+//		err := mpi.Run(func(c rma.Comm) error { ... })
+//		...
+//	}
+//
+// # Start
+//
+// [Run] and [Open] start MPI with MPI_THREAD_SERIALIZED, or attach where somebody
+// else (gompi, C code) has started it and allow what MPI_Query_thread then says:
+// below SERIALIZED only the thread that initialised MPI may use the package, so
+// lock the main goroutine to it in init. [OpenComm] attaches to any communicator
+// by its Fortran handle. MPI calls of the program's own must not run at the same
+// time as this package's, unless MPI grants MPI_THREAD_MULTIPLE: wrap them in [Do].
+//
+// Before it starts Open MPI the package sets, unless the user has set them,
+// OMPI_MCA_osc=sm,pt2pt (osc/rdma of Open MPI 4.1 ends the process in
+// MPI_Compare_and_swap) and OMPI_MCA_mpi_yield_when_idle=1. The library, its
+// version and its one-sided component are identified first, and what is known to
+// be broken is refused; then each window with far ranks tests itself when it opens.
+//
+// # Memory
+//
+// Each node has one segment per window (an anonymous memory file, fully allocated,
+// every rank's part on its own pages). Node-mates reach each other's words by CPU
+// loads, stores and atomics in Go; a job on one node never calls MPI on a lock's
+// path, and opens no MPI window. Far ranks reach a part through MPI_Win_create
+// over it, in one MPI_Win_lock_all epoch for the window's lifetime; a Flush is one
+// crossing into C for all operations towards its target.
+//
+// # Waiting
+//
+// A rank that awaits a word in node memory watches it for about a hundred reads,
+// then gives the processor away (sched_yield) between looks, and sleeps on a futex
+// when 500 us have passed; a CPU write into the awaited part wakes it. In a window
+// with far ranks, whose writes wake nobody, it lets MPI progress between looks and
+// takes naps of at most a sixteenth of the time waited, 200 us at most. A far word
+// is polled, one remote operation each, with a pause that doubles from 1 us to
+// 100 us.
+//
+// # Progress
+//
+// A rank that computes serves no remote operations in most MPI libraries. A helper
+// thread of each process does, while windows with far ranks are open: it looks
+// every 50 us when there is traffic and every 500 us when there is none. It is on
+// when this package started MPI or MPI_THREAD_MULTIPLE is granted, and off when
+// attached; Config.Progress says otherwise.
+//
+// # When a rank dies
+//
+// mpirun ends the job when a process dies, unless told not to. A rank that waits
+// for a word in node memory looks every second whether all node-mates live and
+// returns rma.ErrPeer if not. An operation towards a dead rank hangs inside MPI: a
+// watchdog ends the process with a message that names the rank when a call has
+// not returned for 60 s (Config.FlushTimeout, or RMALOCK_FLUSH_TIMEOUT as a Go
+// duration).
+package mpi

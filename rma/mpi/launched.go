@@ -1,0 +1,49 @@
+package mpi
+
+import (
+	"os"
+	"strconv"
+	"time"
+)
+
+// Progress says whether a helper thread serves remote operations while the
+// program computes.
+type Progress int
+
+const (
+	ProgressAuto Progress = iota // on when this package started MPI or MPI_THREAD_MULTIPLE is granted
+	ProgressOn                   // on; the program wraps its own MPI calls in Do
+	ProgressOff
+)
+
+// Config of Open. The zero value is right for most programs.
+type Config struct {
+	Progress     Progress
+	FlushTimeout time.Duration // after which a call into MPI counts as hung; 0: RMALOCK_FLUSH_TIMEOUT, or 60 s
+}
+
+// launchers are the variables in which launchers tell the size of the job.
+var launchers = []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"}
+
+// Launched reports whether an MPI launcher has started this process.
+func Launched() bool {
+	if jobSize() > 0 {
+		return true
+	}
+	for _, name := range []string{"PMIX_RANK", "PMI_RANK", "PMI_FD"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// jobSize is the number of ranks that the launcher announces, or 0.
+func jobSize() int {
+	for _, name := range launchers {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
+}

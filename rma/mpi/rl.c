@@ -1,0 +1,549 @@
+//go:build cgo
+
+#define _GNU_SOURCE
+#include "rl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static int level;        // of thread support
+static rl_call call;     // under mu; read by the watchdog without it
+
+// A receive that nobody answers: MPI_Test of it makes MPI progress as a whole. (In
+// MPICH 4.0 MPI_Iprobe serves the network, but not node-mates.)
+static MPI_Comm own = MPI_COMM_NULL;
+static MPI_Request never = MPI_REQUEST_NULL;
+static int never_word;
+
+static int own_open(void) {
+	int rc;
+	if (own != MPI_COMM_NULL) return MPI_SUCCESS;
+	if ((rc = MPI_Comm_dup(MPI_COMM_SELF, &own)) != MPI_SUCCESS) return rc;
+	return MPI_Irecv(&never_word, 1, MPI_INT, 0, 0, own, &never);
+}
+
+static void own_close(void) {
+	if (own == MPI_COMM_NULL) return;
+	MPI_Cancel(&never);
+	MPI_Wait(&never, MPI_STATUS_IGNORE);
+	MPI_Comm_free(&own);
+}
+
+// progress lets MPI serve whoever is waiting for this rank.
+static int progress(void) {
+	int flag;
+	return own == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Test(&never, &flag, MPI_STATUS_IGNORE);
+}
+
+int64_t rl_now(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void rl_lock(void) { pthread_mutex_lock(&mu); }
+void rl_unlock(void) { pthread_mutex_unlock(&mu); }
+
+// enter takes the mutex. Below MPI_THREAD_SERIALIZED only the thread that
+// initialised MPI may call it.
+static int enter(void) {
+	pthread_mutex_lock(&mu);
+	if (level < MPI_THREAD_SERIALIZED) {
+		int main = 0;
+		MPI_Is_thread_main(&main);
+		if (!main) {
+			pthread_mutex_unlock(&mu);
+			return RL_WRONG_THREAD;
+		}
+	}
+	return MPI_SUCCESS;
+}
+
+#define ENTER() do { int e_ = enter(); if (e_ != MPI_SUCCESS) return e_; } while (0)
+#define LEAVE(rc) do { int rc_ = (rc); pthread_mutex_unlock(&mu); return rc_; } while (0)
+#define TRY(x) do { rc = (x); if (rc != MPI_SUCCESS) goto out; } while (0)
+
+static void begin(int window, int target) {
+	call.window = window;
+	call.target = target;
+	__atomic_store_n(&call.since_ns, rl_now(), __ATOMIC_RELEASE);
+}
+
+static void end(void) { __atomic_store_n(&call.since_ns, 0, __ATOMIC_RELEASE); }
+
+rl_call rl_current(void) {
+	rl_call c;
+	c.since_ns = __atomic_load_n(&call.since_ns, __ATOMIC_ACQUIRE);
+	c.window = call.window;
+	c.target = call.target;
+	return c;
+}
+
+// rl_start initialises MPI if nobody has. MPI libraries install handlers for the
+// signals of a crash, without SA_ONSTACK; the Go runtime needs its own back.
+int rl_start(int *started, int *lvl) {
+	static const int sigs[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+	struct sigaction old[4];
+	int on = 0, rc;
+	MPI_Initialized(&on);
+	*started = !on;
+	if (!on) {
+		for (int i = 0; i < 4; i++) sigaction(sigs[i], NULL, &old[i]);
+		rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+		for (int i = 0; i < 4; i++) sigaction(sigs[i], &old[i], NULL);
+		if (rc != MPI_SUCCESS) return rc;
+	} else if ((rc = MPI_Query_thread(&level)) != MPI_SUCCESS) {
+		return rc;
+	}
+	*lvl = level;
+	return MPI_SUCCESS;
+}
+
+int rl_level(int *lvl) {
+	*lvl = level <= MPI_THREAD_SINGLE ? 0 : level <= MPI_THREAD_FUNNELED ? 1 : level <= MPI_THREAD_SERIALIZED ? 2 : 3;
+	return MPI_SUCCESS;
+}
+
+int rl_finalized(void) {
+	int f = 0;
+	MPI_Finalized(&f);
+	return f;
+}
+
+int rl_versions(int *version, int *subversion, char *lib, int n) {
+	static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int len = 0;
+	ENTER();
+	int rc = MPI_Get_version(version, subversion);
+	if (rc == MPI_SUCCESS) rc = MPI_Get_library_version(text, &len);
+	strncpy(lib, text, n - 1);
+	lib[n - 1] = 0;
+	LEAVE(rc);
+}
+
+// Some MPI_Finalize never return (MPICH 4.0.2 with UCX over TCP): a thread of its
+// own calls it, and the process leaves without it.
+static volatile int finalized;
+static void *finalize_thread(void *arg) {
+	(void)arg;
+	MPI_Finalize();
+	__atomic_store_n(&finalized, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int helper_stop;
+static pthread_t helper;
+static int helper_on;
+
+int rl_finalize(int64_t wait_ns) {
+	ENTER();
+	own_close();
+	pthread_mutex_unlock(&mu);
+	if (helper_on) {
+		__atomic_store_n(&helper_stop, 1, __ATOMIC_RELEASE);
+		pthread_join(helper, NULL);
+	}
+	pthread_mutex_lock(&mu); // for ever: nobody calls MPI any more
+	pthread_t t;
+	if (pthread_create(&t, NULL, finalize_thread, NULL) != 0) {
+		MPI_Finalize();
+		return MPI_SUCCESS;
+	}
+	pthread_detach(t);
+	int64_t deadline = rl_now() + wait_ns;
+	struct timespec nap = {0, 200000};
+	while (!__atomic_load_n(&finalized, __ATOMIC_ACQUIRE)) {
+		if (rl_now() > deadline) return RL_AGAIN;
+		nanosleep(&nap, NULL);
+	}
+	return MPI_SUCCESS;
+}
+
+void rl_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
+
+int rl_error_text(int code, char *text, int n) {
+	char buf[MPI_MAX_ERROR_STRING];
+	int len = 0;
+	MPI_Error_string(code, buf, &len);
+	strncpy(text, buf, n - 1);
+	text[n - 1] = 0;
+	return len;
+}
+
+// rl_cvar reads a string control variable: Open MPI's component selections.
+int rl_cvar(const char *name, char *text, int n) {
+	int provided, index, count = 0, rc;
+	MPI_T_cvar_handle h;
+	text[0] = 0;
+	ENTER();
+	if ((rc = MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided)) != MPI_SUCCESS) LEAVE(rc);
+	if ((rc = MPI_T_cvar_get_index(name, &index)) == MPI_SUCCESS &&
+	    (rc = MPI_T_cvar_handle_alloc(index, NULL, &h, &count)) == MPI_SUCCESS) {
+		if (count < n) {
+			rc = MPI_T_cvar_read(h, text);
+			text[count] = 0;
+		}
+		MPI_T_cvar_handle_free(&h);
+	}
+	MPI_T_finalize();
+	LEAVE(rc);
+}
+
+// Communicators. Calls that block in MPI come after a barrier of all members, so
+// that they hold the mutex for as long as the call takes and not for as long as
+// the last rank takes to arrive.
+
+static int fill_comm(rl_comm *c) {
+	int rc;
+	MPI_Comm leaders = MPI_COMM_NULL;
+	MPI_Comm_set_errhandler(c->comm, MPI_ERRORS_RETURN);
+	TRY(MPI_Comm_rank(c->comm, &c->rank));
+	TRY(MPI_Comm_size(c->comm, &c->size));
+	TRY(MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &c->node));
+	MPI_Comm_set_errhandler(c->node, MPI_ERRORS_RETURN);
+	TRY(MPI_Comm_rank(c->node, &c->node_rank));
+	TRY(MPI_Comm_size(c->node, &c->node_size));
+	TRY(MPI_Comm_split(c->comm, c->node_rank == 0 ? 0 : MPI_UNDEFINED, c->rank, &leaders));
+	int at[2] = {0, 0};
+	if (leaders != MPI_COMM_NULL) {
+		MPI_Comm_rank(leaders, &at[0]);
+		MPI_Comm_size(leaders, &at[1]);
+		MPI_Comm_free(&leaders);
+	}
+	TRY(MPI_Bcast(at, 2, MPI_INT, 0, c->node));
+	c->node_index = at[0];
+	c->node_count = at[1];
+out:
+	return rc;
+}
+
+int rl_comm_world(rl_comm *c) {
+	int rc;
+	ENTER();
+	TRY(MPI_Comm_dup(MPI_COMM_WORLD, &c->comm));
+	TRY(fill_comm(c));
+	TRY(own_open());
+out:
+	LEAVE(rc);
+}
+
+int rl_comm_fortran(int f, rl_comm *c) {
+	int rc;
+	ENTER();
+	MPI_Comm given = MPI_Comm_f2c((MPI_Fint)f);
+	if (given == MPI_COMM_NULL) LEAVE(MPI_ERR_COMM);
+	TRY(MPI_Comm_dup(given, &c->comm));
+	TRY(fill_comm(c));
+	TRY(own_open());
+out:
+	LEAVE(rc);
+}
+
+int rl_comm_split(rl_comm *from, int color, int key, rl_comm *c) {
+	int rc;
+	ENTER();
+	TRY(MPI_Comm_split(from->comm, color < 0 ? MPI_UNDEFINED : color, key, &c->comm));
+	if (c->comm != MPI_COMM_NULL) TRY(fill_comm(c));
+out:
+	LEAVE(rc);
+}
+
+int rl_comm_free(rl_comm *c) {
+	ENTER();
+	if (c->node != MPI_COMM_NULL) MPI_Comm_free(&c->node);
+	LEAVE(MPI_Comm_free(&c->comm));
+}
+
+int rl_node_ranks(rl_comm *c, int *ranks) {
+	int rc;
+	MPI_Group all = MPI_GROUP_NULL, node = MPI_GROUP_NULL;
+	int *local = malloc(sizeof(int) * c->node_size);
+	ENTER();
+	TRY(MPI_Comm_group(c->comm, &all));
+	TRY(MPI_Comm_group(c->node, &node));
+	for (int i = 0; i < c->node_size; i++) local[i] = i;
+	TRY(MPI_Group_translate_ranks(node, c->node_size, local, all, ranks));
+out:
+	if (all != MPI_GROUP_NULL) MPI_Group_free(&all);
+	if (node != MPI_GROUP_NULL) MPI_Group_free(&node);
+	free(local);
+	LEAVE(rc);
+}
+
+int rl_ibarrier(rl_comm *c, MPI_Request *r) {
+	ENTER();
+	LEAVE(MPI_Ibarrier(c->comm, r));
+}
+
+int rl_iallgather(rl_comm *c, int on_node, const int64_t *in, int n, int64_t *out, MPI_Request *r) {
+	ENTER();
+	LEAVE(MPI_Iallgather(in, n, MPI_INT64_T, out, n, MPI_INT64_T, on_node ? c->node : c->comm, r));
+}
+
+int rl_iallreduce(rl_comm *c, const int64_t *in, int n, int64_t *out, int op, MPI_Request *r) {
+	ENTER();
+	LEAVE(MPI_Iallreduce(in, out, n, MPI_INT64_T, op == 0 ? MPI_SUM : op == 1 ? MPI_MIN : MPI_MAX, c->comm, r));
+}
+
+int rl_wait(MPI_Request *r, int64_t max_ns) {
+	int64_t deadline = 0;
+	for (int i = 0;; i++) {
+		int done = 0, rc;
+		ENTER();
+		rc = MPI_Test(r, &done, MPI_STATUS_IGNORE);
+		pthread_mutex_unlock(&mu);
+		if (rc != MPI_SUCCESS || done) return rc;
+		if (i == 0) deadline = rl_now() + max_ns;
+		else if (rl_now() > deadline) return RL_AGAIN;
+		sched_yield();
+	}
+}
+
+// Windows.
+
+int rl_win_create(rl_comm *c, void *part, int64_t bytes, rl_win *w) {
+	int rc;
+	ENTER();
+	TRY(MPI_Win_create(part, (MPI_Aint)bytes, 8, MPI_INFO_NULL, c->comm, &w->win));
+	MPI_Win_set_errhandler(w->win, MPI_ERRORS_RETURN);
+	TRY(MPI_Win_lock_all(MPI_MODE_NOCHECK, w->win));
+out:
+	LEAVE(rc);
+}
+
+int rl_win_free(rl_win *w) {
+	int rc;
+	ENTER();
+	TRY(MPI_Win_unlock_all(w->win));
+	TRY(MPI_Win_free(&w->win));
+out:
+	LEAVE(rc);
+}
+
+int rl_win_check(rl_win *w, void *part, int *base_ok, int *unified) {
+	void *base = NULL;
+	int *model = NULL, flag = 0, rc;
+	*base_ok = *unified = 0;
+	ENTER();
+	TRY(MPI_Win_get_attr(w->win, MPI_WIN_BASE, &base, &flag));
+	*base_ok = flag && base == part;
+	TRY(MPI_Win_get_attr(w->win, MPI_WIN_MODEL, &model, &flag));
+	*unified = flag && *model == MPI_WIN_UNIFIED;
+out:
+	LEAVE(rc);
+}
+
+enum { PUT, GET, ACC, FAO, CAS, PUTN, GETN };
+enum { FAR, NEAR, FLAG };
+
+static MPI_Op mpi_op(int op) { return op == 0 ? MPI_SUM : op == 1 ? MPI_REPLACE : MPI_NO_OP; }
+
+// issue starts one operation. Words of class flag travel by plain Put and Get; all
+// others by the accumulate family, which is atomic element by element.
+static int issue(rl_win *w, rl_op *o) {
+	MPI_Aint d = (MPI_Aint)(o->disp + RL_HEAD);
+	int flag = o->cls == FLAG;
+	switch (o->kind) {
+	case PUT:
+		if (flag) return MPI_Put(&o->operand, 1, MPI_INT64_T, o->target, d, 1, MPI_INT64_T, w->win);
+		return MPI_Accumulate(&o->operand, 1, MPI_INT64_T, o->target, d, 1, MPI_INT64_T, MPI_REPLACE, w->win);
+	case GET:
+		if (flag) return MPI_Get(&o->result, 1, MPI_INT64_T, o->target, d, 1, MPI_INT64_T, w->win);
+		return MPI_Fetch_and_op(&o->operand, &o->result, MPI_INT64_T, o->target, d, MPI_NO_OP, w->win);
+	case ACC:
+		if (o->op == 2) return MPI_SUCCESS;
+		return MPI_Accumulate(&o->operand, 1, MPI_INT64_T, o->target, d, 1, MPI_INT64_T, mpi_op(o->op), w->win);
+	case FAO:
+		return MPI_Fetch_and_op(&o->operand, &o->result, MPI_INT64_T, o->target, d, mpi_op(o->op), w->win);
+	case CAS:
+		return MPI_Compare_and_swap(&o->operand, &o->compare, &o->result, MPI_INT64_T, o->target, d, w->win);
+	case PUTN:
+		if (flag) return MPI_Put(o->data, (int)o->words, MPI_INT64_T, o->target, d, (int)o->words, MPI_INT64_T, w->win);
+		return MPI_Accumulate(o->data, (int)o->words, MPI_INT64_T, o->target, d, (int)o->words, MPI_INT64_T, MPI_REPLACE, w->win);
+	case GETN:
+		if (flag) return MPI_Get(o->data, (int)o->words, MPI_INT64_T, o->target, d, (int)o->words, MPI_INT64_T, w->win);
+		return MPI_Get_accumulate(NULL, 0, MPI_INT64_T, o->data, (int)o->words, MPI_INT64_T, o->target, d, (int)o->words, MPI_INT64_T, MPI_NO_OP, w->win);
+	}
+	return MPI_ERR_ARG;
+}
+
+// MPI orders accumulates of one origin on one word, but not plain Puts and Gets:
+// an operation on flag words that an earlier one of the batch touches must wait.
+static int conflicts(const rl_win *w, int i) {
+	const rl_op *o = &w->ops[i];
+	if (o->cls != FLAG) return 0;
+	for (int j = 0; j < i; j++) {
+		const rl_op *p = &w->ops[j];
+		if (p->done && p->target == o->target && p->disp < o->disp + o->words && o->disp < p->disp + p->words &&
+		    (p->kind == PUT || p->kind == PUTN || o->kind == PUT || o->kind == PUTN))
+			return 1;
+	}
+	return 0;
+}
+
+int rl_flush(rl_win *w, int target) {
+	int rc = MPI_SUCCESS;
+	ENTER();
+	begin(w->number, target);
+	for (int i = 0; i < w->nops; i++) {
+		if (target >= 0 && w->ops[i].target != target) continue;
+		if (conflicts(w, i)) TRY(MPI_Win_flush(w->ops[i].target, w->win));
+		w->ops[i].done = 1;
+		TRY(issue(w, &w->ops[i]));
+	}
+	rc = target < 0 ? MPI_Win_flush_all(w->win) : MPI_Win_flush(target, w->win);
+out:
+	end();
+	LEAVE(rc);
+}
+
+int rl_poll(rl_win *w, int target, int64_t disp, int cls) {
+	int64_t unused = 0;
+	MPI_Aint d = (MPI_Aint)(disp + RL_HEAD);
+	int rc;
+	ENTER();
+	begin(w->number, target);
+	if (cls == FLAG)
+		TRY(MPI_Get(&w->one, 1, MPI_INT64_T, target, d, 1, MPI_INT64_T, w->win));
+	else
+		TRY(MPI_Fetch_and_op(&unused, &w->one, MPI_INT64_T, target, d, MPI_NO_OP, w->win));
+	rc = MPI_Win_flush(target, w->win);
+out:
+	end();
+	LEAVE(rc);
+}
+
+// rl_await_near watches a word in node memory while it lets MPI serve others.
+int rl_await_near(const int64_t *word, int rel, int64_t value, int64_t max_ns) {
+	int64_t deadline = rl_now() + max_ns;
+	for (;;) {
+		int rc;
+		for (int i = 0; i < 20; i++)
+			if (rl_holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value)) return MPI_SUCCESS;
+		ENTER();
+		rc = progress();
+		pthread_mutex_unlock(&mu);
+		if (rc != MPI_SUCCESS) return rc;
+		if (rl_holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value)) return MPI_SUCCESS;
+		if (rl_now() > deadline) return RL_AGAIN;
+		sched_yield();
+	}
+}
+
+// MPI_Win_lock as a lock of its own, to be measured against. The call may return
+// before the lock is held; with probe an operation and a flush make sure.
+int rl_epochs_open(rl_comm *c, rl_win *w) {
+	int64_t *mem;
+	int rc;
+	ENTER();
+	TRY(MPI_Win_allocate(4096, 8, MPI_INFO_NULL, c->comm, &mem, &w->win));
+	MPI_Win_set_errhandler(w->win, MPI_ERRORS_RETURN);
+	memset(mem, 0, 4096);
+out:
+	LEAVE(rc);
+}
+
+int rl_epochs_lock(rl_win *w, int target, int exclusive, int probe) {
+	int64_t unused = 0;
+	int rc;
+	ENTER();
+	begin(w->number, target);
+	TRY(MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, w->win));
+	if (probe) {
+		TRY(MPI_Fetch_and_op(&unused, &w->one, MPI_INT64_T, target, 0, MPI_NO_OP, w->win));
+		TRY(MPI_Win_flush(target, w->win));
+	}
+out:
+	end();
+	LEAVE(rc);
+}
+
+int rl_epochs_unlock(rl_win *w, int target) {
+	int rc;
+	ENTER();
+	begin(w->number, target);
+	rc = MPI_Win_unlock(target, w->win);
+	end();
+	LEAVE(rc);
+}
+
+int rl_epochs_free(rl_win *w) {
+	ENTER();
+	LEAVE(MPI_Win_free(&w->win));
+}
+
+// The progress helper: one thread that lets MPI serve other ranks' operations on
+// this rank's memory while the rank computes. It looks every 50 us after a look
+// that found something to do, seen by the time it took, and goes down to one in
+// 500 us while nothing happens.
+
+enum { NAP_MIN = 50000, NAP_MAX = 500000 };
+
+static int helper_needed; // windows with far ranks
+static int64_t helper_calls;
+
+int64_t rl_helper_calls(void) { return __atomic_load_n(&helper_calls, __ATOMIC_RELAXED); }
+
+static void *helper_thread(void *arg) {
+	int64_t nap = NAP_MIN, quiet = INT64_MAX;
+	(void)arg;
+	while (!__atomic_load_n(&helper_stop, __ATOMIC_ACQUIRE)) {
+		int needed = __atomic_load_n(&helper_needed, __ATOMIC_ACQUIRE) > 0;
+		struct timespec t = {0, needed ? nap : 2000000};
+		nanosleep(&t, NULL);
+		if (!needed || pthread_mutex_trylock(&mu) != 0) continue; // who holds it is inside MPI and progresses
+		int64_t t0 = rl_now();
+		progress();
+		int64_t took = rl_now() - t0;
+		pthread_mutex_unlock(&mu);
+		__atomic_fetch_add(&helper_calls, 1, __ATOMIC_RELAXED);
+		if (took < quiet) quiet = took;
+		quiet += quiet / 1024 + 1; // forget old minima
+		nap = took > 3 * quiet ? NAP_MIN : nap + nap / 4 > NAP_MAX ? NAP_MAX : nap + nap / 4;
+	}
+	return NULL;
+}
+
+int rl_helper_start(void) {
+	if (helper_on) return 0;
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old); // signals are the Go runtime's
+	int rc = pthread_create(&helper, NULL, helper_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	helper_on = rc == 0;
+	return rc;
+}
+
+void rl_helper_need(int delta) { __atomic_fetch_add(&helper_needed, delta, __ATOMIC_ACQ_REL); }
+
+// Node memory.
+
+int rl_memfd(int64_t bytes) {
+	int fd = memfd_create("rmalock", MFD_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, bytes) != 0) {
+		int e = errno;
+		close(fd);
+		errno = e;
+		return -1;
+	}
+	return fd;
+}
+
+int rl_fill(int fd, int64_t offset, int64_t bytes) { return posix_fallocate(fd, offset, bytes); }
+
+void *rl_map(int fd, int64_t bytes) {
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void rl_unmap(void *p, int64_t bytes) { munmap(p, bytes); }

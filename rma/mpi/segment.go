@@ -1,0 +1,152 @@
+//go:build cgo
+
+package mpi
+
+// #include <unistd.h>
+// #include "rl.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// segment is the memory of a window on this node: one part per node-mate, each on
+// its own pages. A part is 16 words for the window itself, then the user's words:
+//
+//	word 0 to 4   the self-test's
+//	word 8        low half: ranks asleep on the part (rma.HeaderBytes before the
+//	              words); high half: futex, counts wake-ups
+//	word 9        process id of the owner
+type segment struct {
+	mem    unsafe.Pointer
+	bytes  int64
+	stride int64 // bytes from part to part
+	mates  int
+}
+
+const (
+	head     = C.RL_HEAD // words before the user's
+	page     = 4096
+	wordPark = 8
+	wordPid  = 9
+)
+
+// part is the address of a node-mate's part.
+func (s *segment) part(mate int) unsafe.Pointer { return unsafe.Add(s.mem, int64(mate)*s.stride) }
+
+// word is the address of a word of a node-mate; the window's own have negative
+// displacements.
+func (s *segment) word(mate, disp int) *int64 {
+	return (*int64)(unsafe.Add(s.part(mate), (head+disp)*8))
+}
+
+// own is the address of one of the window's own words.
+func (s *segment) own(mate, word int) *int64 { return (*int64)(unsafe.Add(s.part(mate), word*8)) }
+
+// asleep counts the ranks that sleep on a mate's part; beats is the futex.
+func (s *segment) asleep(mate int) *uint32 {
+	return (*uint32)(unsafe.Pointer(s.own(mate, wordPark)))
+}
+
+func (s *segment) beats(mate int) *uint32 {
+	return (*uint32)(unsafe.Add(unsafe.Pointer(s.own(mate, wordPark)), 4))
+}
+
+func (s *segment) free() {
+	if s.mem != nil {
+		C.rl_unmap(s.mem, C.int64_t(s.bytes))
+		s.mem = nil
+	}
+}
+
+// newSegment makes the node's segment. The lowest rank of the node opens a memory
+// file, the others open it through /proc; every rank allocates its own part, which
+// also places it on its own NUMA node. Collective over the node; it never leaves
+// one rank waiting because another failed.
+func (c *comm) newSegment(name string, words int) (*segment, error) {
+	mates := len(c.node.Ranks)
+	stride := (int64(head+words)*8 + page - 1) / page * page
+	s := &segment{stride: stride, bytes: stride * int64(mates), mates: mates}
+
+	fd, err := -1, error(nil)
+	if c.mate == 0 {
+		var errno error
+		var f C.int
+		if f, errno = C.rl_memfd(C.int64_t(s.bytes)); f < 0 {
+			err = fmt.Errorf("mpi: window %q: no memory file of %d bytes on %s: %w: %w", name, s.bytes, host(), errno, rma.ErrTransport)
+		}
+		fd = int(f)
+	}
+	at, gerr := c.gather([]int64{int64(os.Getpid()), int64(fd)}, true)
+	if gerr != nil {
+		return nil, gerr
+	}
+	if c.mate != 0 && at[1] >= 0 {
+		path := fmt.Sprintf("/proc/%d/fd/%d", at[0], at[1])
+		if fd, err = syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0); err != nil {
+			fd = -1
+			err = fmt.Errorf("mpi: window %q: rank %d cannot open the node's memory at rank %d (%s on %s): %w; ranks of a node must run as one user and see each other's /proc: %w",
+				name, c.rank, c.node.Ranks[0], path, host(), err, rma.ErrTransport)
+		}
+	}
+	if fd >= 0 {
+		switch errno := syscall.Errno(C.rl_fill(C.int(fd), C.int64_t(stride*int64(c.mate)), C.int64_t(stride))); {
+		case errno != 0:
+			err = fmt.Errorf("mpi: window %q: %s has no memory for %d bytes of rank %d: %w: %w", name, host(), stride, c.rank, errno, rma.ErrTransport)
+		default:
+			if s.mem = C.rl_map(C.int(fd), C.int64_t(s.bytes)); s.mem == nil {
+				err = fmt.Errorf("mpi: window %q: cannot map %d bytes on %s: %w", name, s.bytes, host(), rma.ErrTransport)
+			}
+		}
+	} else if err == nil {
+		err = fmt.Errorf("mpi: window %q: rank %d has no memory: %w", name, c.node.Ranks[0], rma.ErrPeer)
+	}
+	if s.mem != nil {
+		atomic.StoreInt64(s.own(c.mate, wordPid), int64(os.Getpid()))
+	}
+	// All must have opened the file before its owner closes it.
+	if aerr := rma.Agree(c, err); aerr != nil {
+		s.free()
+		if fd >= 0 {
+			syscall.Close(fd)
+		}
+		return nil, aerr
+	}
+	syscall.Close(fd)
+	return s, nil
+}
+
+// dead finds a node-mate whose process is gone, or returns -1.
+func (s *segment) dead() (mate, pid int) {
+	for m := range s.mates {
+		pid := int(atomic.LoadInt64(s.own(m, wordPid)))
+		if pid <= 0 || pid == os.Getpid() {
+			continue
+		}
+		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) || zombie(pid) {
+			return m, pid
+		}
+	}
+	return -1, 0
+}
+
+// zombie reports whether a process has ended and was not waited for.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	for i := len(stat) - 1; i > 0; i-- { // the name in parentheses may hold anything
+		if stat[i] == ')' {
+			return i+2 < len(stat) && (stat[i+2] == 'Z' || stat[i+2] == 'X')
+		}
+	}
+	return false
+}

@@ -1,0 +1,218 @@
+//go:build cgo
+
+package mpi
+
+// #include <stdlib.h>
+// #include "rl.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// process is what a process knows of its MPI. There is one, as there is one MPI.
+var process struct {
+	sync.Mutex
+	open      int // worlds
+	started   bool
+	level     int // MPI_THREAD_SINGLE to MULTIPLE as 0 to 3
+	helper    bool
+	done      bool // MPI was finalised
+	library   string
+	component string // of one-sided communication
+	osc       string // as the library reports its selection, Open MPI only
+}
+
+// World is the handle of a process on its job: a Comm of all ranks, and the
+// job's end.
+type World struct {
+	*comm
+}
+
+// Run starts MPI, or attaches to it, runs f on all ranks and ends MPI if it
+// started it. It returns f's error. A rank that fails while the others go on ends
+// the whole job after two seconds, with its error on standard error.
+func Run(f func(rma.Comm) error) error {
+	w, err := Open(Config{})
+	if err != nil {
+		return err
+	}
+	if err := f(w); err != nil {
+		if !w.meet(2 * time.Second) {
+			fmt.Fprintf(os.Stderr, "rmalock: rank %d: %v\n", w.Rank(), err)
+			w.Abort(1)
+		}
+		w.end()
+		return err
+	}
+	return w.Close()
+}
+
+// Open starts MPI, or attaches to it where it is started, and returns the world of
+// all its ranks. Collective.
+func Open(cfg Config) (*World, error) {
+	return open(cfg, func(c *C.rl_comm) C.int { return C.rl_comm_world(c) })
+}
+
+// OpenComm attaches to a communicator of an MPI that somebody else has started, by
+// its Fortran handle (MPI_Comm_c2f), which any binding can give. The communicator
+// is duplicated. Collective over it.
+func OpenComm(fortran int, cfg Config) (*World, error) {
+	return open(cfg, func(c *C.rl_comm) C.int { return C.rl_comm_fortran(C.int(fortran), c) })
+}
+
+func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
+	p := &process
+	p.Lock()
+	defer p.Unlock()
+	if p.done || C.rl_finalized() != 0 {
+		return nil, fmt.Errorf("mpi: MPI was finalised and cannot start again in this process: %w", rma.ErrTransport)
+	}
+	if p.open == 0 {
+		if err := start(cfg); err != nil {
+			return nil, err
+		}
+	}
+	c := newComm()
+	if rc := get(c.h); rc != C.MPI_SUCCESS {
+		return nil, failed("opening the communicator", rc)
+	}
+	if err := c.learn(); err != nil {
+		return nil, err
+	}
+	if n := jobSize(); p.started && n > 1 && c.Size() == 1 {
+		return nil, fmt.Errorf("mpi: the launcher started %d ranks, but %s sees one: this program was built for %s and started by another library's mpirun (use mpirun.openmpi or mpirun.mpich to match): %w",
+			n, p.library, Library, rma.ErrRefused)
+	}
+	if c.node.Count > 1 {
+		if err := denied(p.library, p.osc); err != nil {
+			return nil, err
+		}
+	}
+	p.open++
+	watch(cfg)
+	return &World{c}, nil
+}
+
+// start begins with MPI: steering, identification, helper.
+func start(cfg Config) error {
+	p := &process
+	steer()
+	var started, level C.int
+	if rc := C.rl_start(&started, &level); rc != C.MPI_SUCCESS {
+		return failed("MPI_Init_thread", rc)
+	}
+	C.rl_level(&level)
+	p.started, p.level = started != 0, int(level)
+
+	const size = 8192
+	text := (*C.char)(C.malloc(size))
+	defer C.free(unsafe.Pointer(text))
+	var version, subversion C.int
+	if rc := C.rl_versions(&version, &subversion, text, size); rc != C.MPI_SUCCESS {
+		return failed("MPI_Get_version", rc)
+	}
+	p.library = libraryName(C.GoString(text))
+	if version < 3 {
+		return fmt.Errorf("mpi: %s implements MPI %d.%d; rmalock needs MPI 3.0 or later: %w", p.library, version, subversion, rma.ErrRefused)
+	}
+	name := C.CString("osc")
+	defer C.free(unsafe.Pointer(name))
+	if Library == "Open MPI" && C.rl_cvar(name, text, size) == C.MPI_SUCCESS {
+		p.osc = C.GoString(text)
+	}
+
+	p.helper = cfg.Progress == ProgressOn || cfg.Progress == ProgressAuto && (p.started || p.level == threadMultiple)
+	if p.helper && p.level < threadSerialized {
+		if cfg.Progress == ProgressOn {
+			return fmt.Errorf("mpi: Config.Progress asks for the helper thread, but MPI was started with %s: start it with MPI_THREAD_SERIALIZED or let this package start it: %w",
+				threadNames[p.level], rma.ErrRefused)
+		}
+		p.helper = false
+	}
+	if p.helper {
+		if rc := C.rl_helper_start(); rc != 0 {
+			return fmt.Errorf("mpi: cannot start the progress helper (pthread_create: error %d): %w", rc, rma.ErrTransport)
+		}
+	}
+	return nil
+}
+
+const (
+	threadSerialized = 2
+	threadMultiple   = 3
+)
+
+var threadNames = [...]string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"}
+
+// libraryName is the first line of MPI_Get_library_version, without what follows
+// the version.
+func libraryName(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	if name, rest, ok := strings.Cut(line, ","); ok && strings.HasPrefix(rest, " package") {
+		line = name // "Open MPI v4.1.4, package: ..."
+	}
+	if strings.HasPrefix(line, "MPICH Version:") {
+		line = "MPICH " + strings.TrimSpace(strings.TrimPrefix(line, "MPICH Version:"))
+	}
+	return strings.TrimSpace(line)
+}
+
+// Close waits for all ranks and ends MPI if this package started it. Collective.
+// Windows must have been freed. An MPI_Finalize that does not return within five
+// seconds (MPICH 4.0.2 over TCP) is left behind: the process may exit.
+func (w *World) Close() error {
+	err := w.Barrier()
+	w.end()
+	return err
+}
+
+// Abort ends all ranks of the job now.
+func (w *World) Abort(code int) { C.rl_abort(C.int(code)) }
+
+func (w *World) end() {
+	p := &process
+	p.Lock()
+	defer p.Unlock()
+	w.free()
+	if p.open--; p.open == 0 {
+		unwatch()
+		if p.started {
+			p.done = true
+			C.rl_finalize(C.int64_t(5 * time.Second))
+		}
+	}
+}
+
+// Do runs f, which may call MPI, while this package does not. f must not use this
+// package, and should not block.
+func Do(f func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	C.rl_lock()
+	defer C.rl_unlock()
+	f()
+}
+
+// failed makes an error of an MPI return code.
+func failed(what string, rc C.int) error {
+	if rc == C.RL_WRONG_THREAD {
+		return fmt.Errorf("mpi: %s: MPI was started with %s and this is another thread than the one that started it: call runtime.LockOSThread in the main goroutine's init, or start MPI with MPI_THREAD_SERIALIZED: %w",
+			what, threadNames[process.level], rma.ErrRefused)
+	}
+	text := (*C.char)(C.malloc(4096))
+	defer C.free(unsafe.Pointer(text))
+	C.rl_error_text(rc, text, 4096)
+	return fmt.Errorf("mpi: %s: %s (%s): %w", what, C.GoString(text), process.library, rma.ErrTransport)
+}
+
+var errTimeout = errors.New("not in time")

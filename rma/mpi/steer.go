@@ -1,0 +1,65 @@
+//go:build cgo
+
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// steer sets what Open MPI needs to be right and fast, before MPI_Init, unless the
+// user has: mpirun --mca and the environment both arrive as OMPI_MCA_*.
+func steer() {
+	if Library != "Open MPI" {
+		return
+	}
+	for name, value := range map[string]string{
+		"OMPI_MCA_osc":                 "sm,pt2pt", // rdma crashes in Compare_and_swap; Debian's file excludes pt2pt
+		"OMPI_MCA_mpi_yield_when_idle": "1",        // a rank that waits inside MPI shares its core
+	} {
+		if _, set := os.LookupEnv(name); !set {
+			os.Setenv(name, value)
+		}
+	}
+}
+
+// A defect is a one-sided component that ends the process or corrupts memory, so
+// that it must not even be probed.
+type defect struct {
+	library   string // prefix of libraryName
+	component string
+	what      string
+	cure      string
+}
+
+var defects = []defect{
+	{"Open MPI v4.", "rdma", "osc/rdma segfaults in MPI_Compare_and_swap", "unset OMPI_MCA_osc (and --mca osc), or set it to sm,pt2pt"},
+	{"Open MPI v5.", "ucx", "osc/ucx overflows its request pool", "set OMPI_MCA_osc=sm,rdma"},
+}
+
+// denied refuses a library whose selection of one-sided components admits a
+// defect. selection is Open MPI's list: "sm,pt2pt", or "^ucx,pt2pt" for all but.
+func denied(library, selection string) error {
+	for _, d := range defects {
+		if !strings.HasPrefix(library, d.library) || !admits(selection, d.component) {
+			continue
+		}
+		return fmt.Errorf("mpi: %s with osc=%q may choose %s: %s; %s: %w",
+			library, selection, d.component, d.what, d.cure, rma.ErrRefused)
+	}
+	return nil
+}
+
+// admits reports whether a component selection leaves a component in.
+func admits(selection, component string) bool {
+	list, exclude := strings.CutPrefix(selection, "^")
+	for _, name := range strings.Split(list, ",") {
+		if strings.TrimSpace(name) == component {
+			return !exclude
+		}
+	}
+	return exclude || selection == ""
+}
