@@ -57,7 +57,7 @@ func Counters(name string, n int) Spec {
 }
 
 // Words is the number of words that a rank contributes.
-func (s *Spec) Words() int {
+func (s Spec) Words() int {
 	n := 0
 	for i := range s.Regions {
 		n += len(s.Regions[i].Words) * s.Regions[i].Count
@@ -66,7 +66,7 @@ func (s *Spec) Words() int {
 }
 
 // Base is the displacement of the first word of a region.
-func (s *Spec) Base(region int) int {
+func (s Spec) Base(region int) int {
 	n := 0
 	for i := range s.Regions[:region] {
 		n += len(s.Regions[i].Words) * s.Regions[i].Count
@@ -75,7 +75,7 @@ func (s *Spec) Base(region int) int {
 }
 
 // at finds the region, record and word of a displacement in range.
-func (s *Spec) at(disp int) (region, record, word int) {
+func (s Spec) at(disp int) (region, record, word int) {
 	for i := range s.Regions {
 		r := &s.Regions[i]
 		if n := len(r.Words) * r.Count; disp >= n {
@@ -88,7 +88,7 @@ func (s *Spec) at(disp int) (region, record, word int) {
 }
 
 // Class is the class of the word at a displacement; Far for one out of range.
-func (s *Spec) Class(disp int) Class {
+func (s Spec) Class(disp int) Class {
 	r, _, w := s.at(disp)
 	if r < 0 {
 		return Far
@@ -97,7 +97,7 @@ func (s *Spec) Class(disp int) Class {
 }
 
 // WordName is the name of the word at a displacement, such as "TAIL" or "NEXT[3]".
-func (s *Spec) WordName(disp int) string {
+func (s Spec) WordName(disp int) string {
 	r, rec, w := s.at(disp)
 	if r < 0 {
 		return "?"
@@ -113,7 +113,7 @@ func (s *Spec) WordName(disp int) string {
 const maxWords = 1 << 48
 
 // Validate reports what is wrong with a Spec. Backends call it in Allocate.
-func (s *Spec) Validate() error {
+func (s Spec) Validate() error {
 	if s.Name == "" {
 		return fmt.Errorf("rma: a window needs a name: %w", ErrSpec)
 	}
@@ -142,7 +142,7 @@ func (s *Spec) Validate() error {
 
 // Fingerprint is a hash of the whole Spec. Allocate compares it between ranks:
 // windows are symmetric.
-func (s *Spec) Fingerprint() int64 {
+func (s Spec) Fingerprint() int64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	add := func(str string) {
 		for i := 0; i < len(str); i++ {
@@ -162,7 +162,7 @@ func (s *Spec) Fingerprint() int64 {
 }
 
 // classOf is the class of n words from disp on, and whether they have the same.
-func (s *Spec) classOf(disp, n int) (Class, bool) {
+func (s Spec) classOf(disp, n int) (Class, bool) {
 	r, _, w := s.at(disp)
 	c := s.Regions[r].Words[w].Class
 	if n == 1 {

@@ -13,7 +13,8 @@
 // [Run] and [Open] start MPI with MPI_THREAD_SERIALIZED, or attach where somebody
 // else (gompi, C code) has started it and allow what MPI_Query_thread then says:
 // below SERIALIZED only the thread that initialised MPI may use the package, so
-// lock the main goroutine to it in init. [OpenComm] attaches to any communicator
+// lock the main goroutine to it in init, and call [Prepare]
+// before MPI starts. [OpenComm] attaches to any communicator
 // by its Fortran handle. MPI calls of the program's own must not run at the same
 // time as this package's, unless MPI grants MPI_THREAD_MULTIPLE: wrap them in [Do].
 //

@@ -113,6 +113,12 @@ int rl_level(int *lvl) {
 	return MPI_SUCCESS;
 }
 
+int rl_initialized(void) {
+	int on = 0;
+	MPI_Initialized(&on);
+	return on;
+}
+
 int rl_finalized(void) {
 	int f = 0;
 	MPI_Finalized(&f);

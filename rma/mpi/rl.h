@@ -43,6 +43,7 @@ typedef struct {
 // Start and end.
 int rl_start(int *started, int *level);
 int rl_level(int *level);
+int rl_initialized(void);
 int rl_finalized(void);
 int rl_versions(int *version, int *subversion, char *lib, int n);
 int rl_finalize(int64_t wait_ns); // RL_AGAIN: did not return in time

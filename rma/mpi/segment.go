@@ -9,7 +9,9 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -76,7 +78,9 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 	s := &segment{stride: stride, bytes: stride * int64(mates), mates: mates}
 
 	fd, err := -1, error(nil)
-	if c.mate == 0 {
+	if free := available(); c.mate == 0 && s.bytes > free {
+		err = fmt.Errorf("mpi: window %q needs %d bytes on %s, which has %d available: %w", name, s.bytes, host(), free, rma.ErrTransport)
+	} else if c.mate == 0 {
 		var errno error
 		var f C.int
 		if f, errno = C.rl_memfd(C.int64_t(s.bytes)); f < 0 {
@@ -105,8 +109,6 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 				err = fmt.Errorf("mpi: window %q: cannot map %d bytes on %s: %w", name, s.bytes, host(), rma.ErrTransport)
 			}
 		}
-	} else if err == nil {
-		err = fmt.Errorf("mpi: window %q: rank %d has no memory: %w", name, c.node.Ranks[0], rma.ErrPeer)
 	}
 	if s.mem != nil {
 		atomic.StoreInt64(s.own(c.mate, wordPid), int64(os.Getpid()))
@@ -121,6 +123,22 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 	}
 	syscall.Close(fd)
 	return s, nil
+}
+
+// available is the memory that the kernel says can be had without swapping, in
+// bytes. A memory file is not limited by the size of a file system, and filling it
+// beyond this would call the kernel's out-of-memory killer.
+func available() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return math.MaxInt64
+	}
+	_, rest, ok := strings.Cut(string(text), "MemAvailable:")
+	var kib int64
+	if _, err := fmt.Sscan(rest, &kib); !ok || err != nil {
+		return math.MaxInt64
+	}
+	return kib * 1024
 }
 
 // dead finds a node-mate whose process is gone, or returns -1.

@@ -97,6 +97,10 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 		if err := denied(p.library, p.osc); err != nil {
 			return nil, err
 		}
+		if p.level == threadMultiple && strings.HasPrefix(p.library, "Open MPI v4.") {
+			return nil, fmt.Errorf("mpi: %s over several nodes (osc/pt2pt) refuses MPI_THREAD_MULTIPLE: start MPI with MPI_THREAD_SERIALIZED or less (gompi.Start(false)), or let this package start it: %w",
+				p.library, rma.ErrRefused)
+		}
 	}
 	p.open++
 	watch(cfg)
@@ -106,7 +110,7 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 // start begins with MPI: steering, identification, helper.
 func start(cfg Config) error {
 	p := &process
-	steer()
+	Prepare()
 	var started, level C.int
 	if rc := C.rl_start(&started, &level); rc != C.MPI_SUCCESS {
 		return failed("MPI_Init_thread", rc)

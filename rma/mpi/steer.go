@@ -2,6 +2,9 @@
 
 package mpi
 
+// #include "rl.h"
+import "C"
+
 import (
 	"fmt"
 	"os"
@@ -10,10 +13,12 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// steer sets what Open MPI needs to be right and fast, before MPI_Init, unless the
-// user has: mpirun --mca and the environment both arrive as OMPI_MCA_*.
-func steer() {
-	if Library != "Open MPI" {
+// Prepare sets what Open MPI needs to be right and fast, unless the user has:
+// mpirun --mca and the environment both arrive as OMPI_MCA_*. It must come before
+// MPI_Init. Open calls it; a program in which somebody else starts MPI should call
+// it first.
+func Prepare() {
+	if Library != "Open MPI" || C.rl_initialized() != 0 {
 		return
 	}
 	for name, value := range map[string]string{

@@ -34,5 +34,8 @@ func (*World) Close() error { return unsupported() }
 // Abort needs cgo.
 func (*World) Abort(int) {}
 
+// Prepare does nothing.
+func Prepare() {}
+
 // Do runs f.
 func Do(f func()) { f() }

@@ -97,31 +97,42 @@ func Each(t *testing.T, jobs []Job, f func(t *testing.T, c rma.Comm)) {
 	}
 	for _, j := range jobs {
 		t.Run(j.String(), func(t *testing.T) {
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
 			name := strings.Split(t.Name(), "/")[0]
-			args := []string{"-test.run=^" + name + "$", "-test.v", "-test.timeout=200s"}
-			if testing.Short() {
-				args = append(args, "-test.short")
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 220*time.Second)
-			defer cancel()
-			cmd, err := Command(ctx, t.TempDir(), j, self, args...)
+			out, err := Rerun(t, j, name)
 			if err != nil {
-				t.Skip(err)
-			}
-			cmd.Env = append(cmd.Env, jobVariable+"="+j.String())
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, tail(out))
+				t.Fatalf("%v: %v\n%s", j, err, tail(out))
 			}
 			if !bytes.Contains(out, []byte("--- PASS: "+name)) {
-				t.Fatalf("%s ran no test:\n%s", strings.Join(cmd.Args, " "), tail(out))
+				t.Fatalf("%v: no test ran:\n%s", j, tail(out))
 			}
 		})
 	}
+}
+
+// World is the communicator of the job that this test binary is a rank of, or nil.
+func World() rma.Comm { return world }
+
+// Rerun runs the test called name as a job, with variables added to its
+// environment, and returns what it printed. It skips t where the machine cannot
+// start such a job.
+func Rerun(t *testing.T, j Job, name string, env ...string) ([]byte, error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.run=^" + name + "$", "-test.v", "-test.timeout=200s"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 220*time.Second)
+	defer cancel()
+	cmd, err := Command(ctx, t.TempDir(), j, self, args...)
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd.Env = append(append(cmd.Env, jobVariable+"="+j.String()), env...)
+	return cmd.CombinedOutput()
 }
 
 // tail keeps the end of a long output, where the failure is.

@@ -1,0 +1,76 @@
+package hook
+
+import "github.com/rmalock/rmalock/rma"
+
+// A Step is what happens on a window.
+type Step uint8
+
+const (
+	StepIssue   Step = iota // an operation is issued
+	StepFlush               // a Flush of Target, or of all ranks for Target < 0
+	StepResult              // the Flush before completed the Get, FetchAndOp, CompareAndSwap or GetBulk Op
+	StepAwait               // an Await begins
+	StepWoke                // an Await ends
+	StepBackoff             // a Backoff begins
+)
+
+var stepNames = [...]string{"issue", "flush", "result", "await", "woke", "backoff"}
+
+func (s Step) String() string {
+	if int(s) < len(stepNames) {
+		return stepNames[s]
+	}
+	return "Step?"
+}
+
+// An Event is one step of one rank on one window. Trace makes events of all steps;
+// Delay and Fault show the events StepIssue, StepFlush, StepAwait and StepBackoff
+// to their functions before the step is done.
+type Event struct {
+	Step   Step
+	Time   int64         // nanoseconds on the rank's clock (Comm.Now)
+	Origin int           // the rank in the Comm that was decorated
+	Rank   int           // the rank in the window; differs from Origin after a Split
+	Window string        // its name
+	Target int           // rank in the window; negative for FlushAll
+	Disp   int           // in words; 0 for StepFlush
+	Op     rma.Operation // of StepIssue and StepResult; Data is the caller's, not to be kept
+	Cond   rma.Cond      // of StepAwait and StepWoke
+	Value  int64         // of StepResult and StepWoke; the value seen, of StepBackoff
+	Try    int           // of StepBackoff, from 0
+	Err    error         // of StepFlush and StepWoke
+
+	spec *rma.Spec
+}
+
+// Word is the name of the word at Disp, such as "TAIL" or "NEXT[3]".
+func (e *Event) Word() string { return e.spec.WordName(e.Disp) }
+
+// event begins an Event of the seat.
+func (s *seat) event(step Step, target, disp int) Event {
+	return Event{
+		Step: step, Time: s.comm.Now(), Origin: s.origin, Rank: s.rank, Window: s.spec.Name,
+		Target: target, Disp: disp, spec: &s.spec,
+	}
+}
+
+// issue is the event of an operation.
+func (s *seat) issue(o rma.Operation) Event {
+	e := s.event(StepIssue, o.Target, o.Disp)
+	e.Op = o
+	return e
+}
+
+// await is the event of an Await.
+func (s *seat) await(step Step, target, disp int, c rma.Cond) Event {
+	e := s.event(step, target, disp)
+	e.Cond = c
+	return e
+}
+
+// backoff is the event of a Backoff.
+func (s *seat) backoff(target, disp int, seen int64, try int) Event {
+	e := s.event(StepBackoff, target, disp)
+	e.Value, e.Try = seen, try
+	return e
+}

@@ -1,0 +1,9 @@
+//go:build cgo
+
+package mpi
+
+var (
+	Denied      = denied
+	LibraryName = libraryName
+	Hung        = hung
+)

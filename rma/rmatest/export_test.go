@@ -1,0 +1,4 @@
+package rmatest
+
+// RaceEnabled is raceEnabled for the tests of the suite.
+const RaceEnabled = raceEnabled

@@ -1,0 +1,39 @@
+package rmatest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/rmatest"
+)
+
+func TestInproc(t *testing.T) {
+	for _, shape := range [][2]int{{1, 1}, {1, 2}, {1, 3}, {1, 8}, {2, 1}, {2, 2}, {3, 2}, {5, 1}} {
+		t.Run(fmt.Sprintf("%dx%d", shape[0], shape[1]), func(t *testing.T) {
+			rmatest.Run(t, func(body func(rma.Comm) error) error {
+				return inproc.RunNodes(shape[0], shape[1], body)
+			})
+		})
+	}
+}
+
+// TestDecorated: decorated windows keep the contract, the weakest one included.
+func TestDecorated(t *testing.T) {
+	for name, decorate := range map[string]func(rma.Comm) rma.Comm{
+		"Check": hook.Check,
+		"Relax": func(c rma.Comm) rma.Comm { return hook.Relax(c, 1) },
+		"Count": func(c rma.Comm) rma.Comm { return hook.Count(c, new(hook.Tally)) },
+		"Delay": func(c rma.Comm) rma.Comm { return hook.Delay(c, hook.Jitter(c, 1, 200, 1000)) },
+	} {
+		for nodes := 1; nodes <= 2; nodes++ {
+			t.Run(fmt.Sprintf("%s/%dx2", name, nodes), func(t *testing.T) {
+				rmatest.Run(t, func(body func(rma.Comm) error) error {
+					return inproc.RunNodes(nodes, 2, func(c rma.Comm) error { return body(decorate(c)) })
+				})
+			})
+		}
+	}
+}
