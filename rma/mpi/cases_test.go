@@ -43,7 +43,7 @@ func TestHolderKilled(t *testing.T) {
 		require.Contains(t, string(out), "rank 1 (process ")
 		require.Contains(t, string(out), "is gone")
 	} else {
-		require.Contains(t, string(out), "KILLED BY SIGNAL: 9")
+		require.Contains(t, string(out), "Killed (signal 9)")
 	}
 }
 

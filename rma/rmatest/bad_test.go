@@ -1,41 +1,6 @@
 package rmatest_test
 
-import (
-	"errors"
-	"sync"
-	"time"
-
-	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/rma/inproc"
-)
-
-// watched runs body on n ranks of inproc and ends them with an error if they are
-// not through in time: one rank more watches, and its failure wakes the others.
-func watched(n int, limit time.Duration, body func(rma.Comm) error) error {
-	var running sync.WaitGroup
-	running.Add(n)
-	done := make(chan struct{})
-	go func() { running.Wait(); close(done) }()
-	return inproc.Run(n+1, func(c rma.Comm) error {
-		if c.Rank() == n {
-			if _, err := c.Split(-1, 0); err != nil {
-				return err
-			}
-			select {
-			case <-done:
-				return nil
-			case <-time.After(limit):
-				return errors.New("the ranks hang")
-			}
-		}
-		defer running.Done()
-		part, err := c.Split(0, 0)
-		if err != nil {
-			return err
-		}
-		return body(part)
-	})
-}
+import "github.com/rmalock/rmalock/rma"
 
 // badComm is a Comm with a fault in it.
 type badComm struct {

@@ -272,7 +272,7 @@ func TestFaultsAreCaught(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("there is no check %s", f.check)
 			}
-			err := watched(4, limit, func(c rma.Comm) error {
+			err := rmatest.Watched(1, 4, limit)(func(c rma.Comm) error {
 				bad := f.bad
 				bad.Comm = c
 				return rmatest.Checks()[i].Run(&bad)

@@ -3,6 +3,7 @@ package rmatest
 import (
 	"errors"
 	"fmt"
+	"testing"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -137,4 +138,17 @@ func (p *Probe) Rounds(near, far int) int {
 		return far
 	}
 	return near
+}
+
+// NoAllocations checks that a step does not allocate, by doing it many times. The
+// heap of a process is one: ranks measure one after the other, and the others stay
+// in a collective call. Under the race detector, which allocates by itself, it does
+// nothing.
+func (p *Probe) NoAllocations(what string, do func() error) {
+	if raceEnabled {
+		return
+	}
+	if n := testing.AllocsPerRun(p.Rounds(200, 20), func() { p.OK(do()) }); n != 0 {
+		p.Failf("%s allocates %v times", what, n)
+	}
 }

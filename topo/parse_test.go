@@ -1,0 +1,157 @@
+package topo
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		levels []Level
+		size   int
+		again  string // String, where it is not text
+	}{
+		{"rack:2 node:4 numa:2 core:4", []Level{{"machine", 1}, {"rack", 2}, {"node", 8}, {"numa", 16}, {"core", 64}}, 64, ""},
+		{"node:2 core:2 rank:4", []Level{{"machine", 1}, {"node", 2}, {"core", 4}}, 16, ""},
+		{"node:2 core:2 pu:4", []Level{{"machine", 1}, {"node", 2}, {"core", 4}}, 16, "node:2 core:2 rank:4"},
+		{"machine:1 node:3", []Level{{"machine", 1}, {"node", 3}}, 3, "node:3"},
+		{"rank:8", []Level{{"machine", 1}}, 8, ""},
+		{"machine:1", []Level{{"machine", 1}}, 1, "rank:1"},
+		{"island:2 switch:3 node:1", []Level{{"machine", 1}, {"island", 2}, {"switch", 6}, {"node", 6}}, 6, ""},
+	} {
+		topo, err := Parse(c.text)
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.levels, topo.Levels(), c.text)
+		require.Equal(t, c.size, topo.Size(), c.text)
+		if c.again == "" {
+			c.again = c.text
+		}
+		require.Equal(t, c.again, topo.String())
+		checkInvariants(t, topo)
+	}
+	topo, err := Parse("rack:2 node:4 numa:2 core:4")
+	require.NoError(t, err)
+	level, ok := topo.Find("numa")
+	require.True(t, ok)
+	require.Equal(t, 3, level)
+	require.Equal(t, 9, topo.Element(37, level))
+	require.Equal(t, []int{36, 37, 38, 39}, topo.Ranks(level, 9))
+	require.Equal(t, "1", topo.Label(level, 9))
+	_, ok = topo.Find("cache")
+	require.False(t, ok)
+	require.Equal(t, Set(""), topo.CPUs(3))
+}
+
+func TestParseErrors(t *testing.T) {
+	const end = ": bad description of the machine"
+	for text, want := range map[string]string{
+		" ":                         `topo: the description is empty; write for example "node:2 core:4", or "rank:8" for no levels`,
+		"node:2 numa:x":             `topo: level 2 "numa:x": count must be a positive integer below 16777216`,
+		"node:0":                    `topo: level 1 "node:0": count must be a positive integer below 16777216`,
+		"node:-1":                   `topo: level 1 "node:-1": count must be a positive integer below 16777216`,
+		"node:":                     `topo: level 1 "node:": count must be a positive integer below 16777216`,
+		"node:2 numa":               `topo: level 2 "numa": want a name and a count, such as "numa:2"`,
+		"node:2 :4":                 `topo: level 2 ":4": a name is a lower-case letter and then letters, digits, '-' or '_'`,
+		"NUMANode:2":                `topo: level 1 "NUMANode:2": a name is a lower-case letter and then letters, digits, '-' or '_'`,
+		"node:2 rank:2 core:2":      `topo: level 2 "rank:2": ranks per element come last`,
+		"node:2 machine:1":          `topo: level 2 "machine:1": there is one machine, and it comes first`,
+		"machine:2 node:2":          `topo: level 1 "machine:2": there is one machine, and it comes first`,
+		"node:2 node:2":             `topo: level 2 "node:2": a level of that name has come before; give each level a name of its own`,
+		"core:2 node:2":             `topo: level 2 "node:2": a node cannot be inside a core; write levels from the outermost to the innermost`,
+		"node:99999 core:9999":      `topo: level 2 "core:9999": the counts multiply to more than 16777216 ranks`,
+		"node:99999999999999999999": `topo: level 1 "node:99999999999999999999": count must be a positive integer below 16777216`,
+		"a:1 b:1 c:1 d:1 e:1 f:1 g:1 h:1 i:1 j:1 k:1 l:1 m:1 n:1 o:1 p:1": `topo: level 16 "p:1": more than 16 levels`,
+	} {
+		topo, err := Parse(text)
+		require.Nil(t, topo, text)
+		require.EqualError(t, err, want+end, text)
+		require.ErrorIs(t, err, ErrTopology)
+	}
+}
+
+func TestFits(t *testing.T) {
+	topo, err := Parse("node:8 core:4")
+	require.NoError(t, err)
+	require.NoError(t, topo.Fits(32))
+	err = topo.Fits(16)
+	require.ErrorIs(t, err, ErrTopology)
+	require.ErrorContains(t, err, "topology has 32 places, the job has 16 ranks: start 32 ranks, or choose counts whose product is 16")
+	require.ErrorContains(t, topo.Fits(64), "topology has 32 places, the job has 64 ranks: start 32 ranks, or describe 2 times as many ranks per innermost element (rank:2 if none was written)")
+	require.Error(t, topo.Fits(0))
+}
+
+// TestSize holds the tables of a large job to the promise of the package comment.
+func TestSize(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	topo, err := Parse("rack:16 node:64 numa:4 core:16")
+	require.NoError(t, err)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Equal(t, 65536, topo.Size())
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20), "bytes for 65,536 ranks")
+	checkInvariants(t, topo)
+	core := len(topo.Levels()) - 1
+	require.Zero(t, testing.AllocsPerRun(100, func() { topo.Element(40000, core) }))
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"rack:2 node:4 numa:2 core:4", "rank:3", "node:2 rank:2", "core:1 node:1", "x:0", "machine:1 a:2"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 40 {
+			return
+		}
+		topo, err := Parse(text)
+		if err != nil {
+			require.ErrorIs(t, err, ErrTopology)
+			return
+		}
+		if topo.Size() > 5000 {
+			return
+		}
+		checkInvariants(t, topo)
+		again, err := Parse(topo.String())
+		require.NoError(t, err)
+		require.Equal(t, topo, again)
+	})
+}
+
+// checkInvariants checks what the comment of Topology promises of every one.
+func checkInvariants(t *testing.T, topo *Topology) {
+	t.Helper()
+	levels := topo.Levels()
+	require.Equal(t, Level{"machine", 1}, levels[0])
+	for i, l := range levels {
+		require.Equal(t, l.Elements, topo.Elements(i))
+		found, ok := topo.Find(l.Name)
+		require.True(t, ok && found == i, "names are unique")
+		seen, next := 0, 0
+		for r := range topo.Size() {
+			e := topo.Element(r, i)
+			require.LessOrEqual(t, e, next, "numbered by lowest rank")
+			next = max(next, e+1)
+		}
+		require.Equal(t, l.Elements, next)
+		for e := range l.Elements {
+			ranks := topo.Ranks(i, e)
+			require.NotEmpty(t, ranks)
+			require.True(t, slices.IsSorted(ranks))
+			seen += len(ranks)
+			for _, r := range ranks {
+				require.Equal(t, e, topo.Element(r, i))
+				if i > 0 {
+					require.Equal(t, topo.Element(ranks[0], i-1), topo.Element(r, i-1), "levels nest")
+				}
+			}
+			require.NotEmpty(t, topo.Label(i, e))
+		}
+		require.Equal(t, topo.Size(), seen)
+	}
+}

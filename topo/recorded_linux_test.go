@@ -1,0 +1,243 @@
+package topo
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// recorded lays a machine of testdata out as the sysfs of a system of its kind.
+func recorded(t *testing.T, name string) (root string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".machine"))
+	require.NoError(t, err)
+	return layOut(t, string(text))
+}
+
+// layOut makes a sysfs of lines "numa ID DISTANCES..." and, after the NUMA node
+// that they are in, "core ID PROCESSORS LAST-LEVEL-CACHE".
+func layOut(t testing.TB, text string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	type coreLine struct{ id, cpus, cache, node string }
+	var cores []coreLine
+	shares := map[string][]int{} // last-level cache -> processors
+	node := ""
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 0 || f[0] == "#" || line[0] == '#':
+		case f[0] == "numa":
+			node = "sys/devices/system/node/node" + f[1]
+			put(t, root, node+"/distance", strings.Join(f[2:], " "))
+			put(t, root, node+"/cpulist", "")
+		case f[0] == "core":
+			c := coreLine{f[1], f[2], f[3], node}
+			cores = append(cores, c)
+			shares[c.cache] = append(shares[c.cache], members(t, c.cpus)...)
+		default:
+			t.Fatalf("machine line %q", line)
+		}
+	}
+	lists := map[string][]int{}
+	for i, c := range cores {
+		lists[c.node] = append(lists[c.node], members(t, c.cpus)...)
+		for _, cpu := range members(t, c.cpus) {
+			dir := fmt.Sprintf("%s/cpu%d", c.node, cpu)
+			put(t, root, dir+"/topology/core_id", c.id)
+			for k, x := range []struct{ level, kind, id, share string }{
+				{"1", "Data", strconv.Itoa(i), c.cpus},
+				{"1", "Instruction", strconv.Itoa(i), c.cpus},
+				{"2", "Unified", strconv.Itoa(i), c.cpus},
+				{"3", "Unified", c.cache, string(MakeSet(shares[c.cache]...))},
+			} {
+				index := fmt.Sprintf("%s/cache/index%d", dir, k)
+				put(t, root, index+"/level", x.level)
+				put(t, root, index+"/type", x.kind)
+				put(t, root, index+"/id", x.id)
+				put(t, root, index+"/size", "32K")
+				put(t, root, index+"/shared_cpu_list", x.share)
+			}
+		}
+	}
+	for node, cpus := range lists {
+		put(t, root, node+"/cpulist", string(MakeSet(cpus...)))
+	}
+	return root
+}
+
+func members(t testing.TB, list string) []int {
+	t.Helper()
+	s, err := ParseSet(list)
+	require.NoError(t, err)
+	return slices.Collect(s.All())
+}
+
+func put(t testing.TB, root, path, text string) {
+	t.Helper()
+	path = filepath.Join(root, path)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
+}
+
+// replay is the topology of ranks on nodes that are all the machine under root;
+// masks are the affinities of the ranks of each node in turn.
+func replay(t *testing.T, root string, nodes int, masks ...Set) *Topology {
+	t.Helper()
+	var places []Place
+	for n := range nodes {
+		for _, m := range masks {
+			p, err := Local(Options{Root: root, Host: fmt.Sprintf("n%d", n+1), CPUs: m})
+			require.NoError(t, err)
+			p.Node = n
+			places = append(places, p)
+		}
+	}
+	return build(t, places...)
+}
+
+// inside says where one rank of the machine under root is.
+func inside(t *testing.T, root string, mask Set) []Span {
+	t.Helper()
+	p, err := Local(Options{Root: root, CPUs: mask})
+	require.NoError(t, err)
+	require.Empty(t, p.Notes)
+	return p.Inside
+}
+
+func TestLaptop(t *testing.T) {
+	root := recorded(t, "laptop")
+	// Threads of a core are one place; all processors are none.
+	require.Equal(t, []Span{{"group", "0"}, {"numa", "0"}, {"cache", "0"}, {"core", "1"}}, inside(t, root, "5"))
+	require.Equal(t, []Span{{"group", "0"}, {"numa", "0"}, {"cache", "0"}, {"core", "1"}}, inside(t, root, "1,5"))
+	require.Equal(t, []Span{{"group", "0"}, {"numa", "0"}, {"cache", "0"}, {"core", "0-3"}}, inside(t, root, ""))
+	topo := replay(t, root, 1, "0", "4", "1", "2,6")
+	require.Equal(t, []Level{{"machine", 1}, {"node", 1}, {"core", 3}}, topo.Levels())
+	require.Equal(t, []int{0, 0, 1, 2}, elements(t, topo, "core"))
+	require.Equal(t, []string{"left out group, numa, cache: splits nothing that another level does not"}, topo.Notes())
+}
+
+func TestServer(t *testing.T) {
+	root := recorded(t, "server")
+	// Socket 1's core 0 is not socket 0's, though the system numbers both 0.
+	require.Equal(t, []Span{{"group", "0"}, {"numa", "1"}, {"cache", "1"}, {"core", "1"}}, inside(t, root, "1"))
+	require.Equal(t, []Span{{"group", "0"}, {"numa", "0-1"}, {"cache", "0-1"}, {"core", "0-7"}}, inside(t, root, "0-7"))
+	require.Equal(t, []Span{{"group", "0"}, {"numa", "0"}, {"cache", "0"}, {"core", "0,2,4,6"}}, inside(t, root, "0,2,4,6"))
+
+	topo := replay(t, root, 2, "0", "1", "2", "3")
+	require.Equal(t, []Level{{"machine", 1}, {"node", 2}, {"numa", 4}, {"core", 8}}, topo.Levels())
+	require.Equal(t, []int{0, 1, 0, 1, 2, 3, 2, 3}, elements(t, topo, "numa"))
+
+	// Bound to sockets, as Open MPI does from three ranks on.
+	topo = replay(t, root, 1, "0,2,4,6", "1,3,5,7", "0,2,4,6", "1,3,5,7")
+	require.Equal(t, []Level{{"machine", 1}, {"node", 1}, {"numa", 2}}, topo.Levels())
+	require.Equal(t, []int{0, 2}, topo.Ranks(2, 0))
+
+	// Not bound, as MPICH leaves them.
+	topo = replay(t, root, 1, "0-7", "0-7")
+	require.Equal(t, []Level{{"machine", 1}, {"node", 1}}, topo.Levels())
+}
+
+func TestFourNUMANodes(t *testing.T) {
+	root := recorded(t, "numa4")
+	require.Equal(t, []Span{{"group", "2"}, {"numa", "3"}, {"cache", "14"}, {"core", "15"}}, inside(t, root, "15"))
+	require.Equal(t, []Span{{"group", "2"}, {"numa", "2-3"}, {"cache", "10,12"}, {"core", "11-12"}}, inside(t, root, "11-12"))
+	var masks []Set
+	for c := range 16 {
+		masks = append(masks, MakeSet(c))
+	}
+	topo := replay(t, root, 2, masks...)
+	require.Equal(t, []Level{
+		{"machine", 1}, {"node", 2}, {"group", 4}, {"numa", 8}, {"cache", 16}, {"core", 32},
+	}, topo.Levels())
+	require.Equal(t, "node:2 group:2 numa:2 cache:2 core:2", topo.String())
+	require.Empty(t, topo.Notes())
+	golden(t, "numa4", topo)
+}
+
+func TestOneNUMANodeOfTwoSockets(t *testing.T) {
+	root := recorded(t, "interleaved")
+	var cores []Set
+	for c := range 8 {
+		cores = append(cores, inside(t, root, MakeSet(c))[3].IDs)
+	}
+	require.Equal(t, []Set{"0", "1", "2", "3", "0", "1", "2", "3"}, cores, "told apart by their first-level caches")
+	topo := replay(t, root, 1, "0", "1", "2", "3")
+	require.Equal(t, []Level{{"machine", 1}, {"node", 1}, {"cache", 2}, {"core", 4}}, topo.Levels())
+}
+
+func TestCachesOfOneCoreAreNoLevel(t *testing.T) {
+	// As some virtual machines show them: each core with a last-level cache of its own.
+	root := layOut(t, "numa 0 10\ncore 0 0,1 0\ncore 1 2,3 1\n")
+	require.Equal(t, []Span{{"group", "0"}, {"numa", "0"}, {"cache", "0"}, {"core", "2"}}, inside(t, root, "3"))
+	topo := replay(t, root, 1, "0", "2")
+	require.Equal(t, []Level{{"machine", 1}, {"node", 1}, {"core", 2}}, topo.Levels())
+}
+
+func TestElevenNUMANodes(t *testing.T) {
+	root := recorded(t, "eleven")
+	for cpu, group := range map[int]Set{0: "0", 1: "1", 2: "2", 3: "2", 4: "4", 6: "6", 7: "7", 8: "7", 9: "9", 10: "1"} {
+		require.Equal(t, group, inside(t, root, MakeSet(cpu))[0].IDs, "processor %d", cpu)
+	}
+}
+
+func TestDistancesThatMakeNoGroups(t *testing.T) {
+	ring := []numaNode{
+		{id: 0, cpus: []int{0}, distances: []int{10, 15, 20, 15}}, {id: 1, cpus: []int{1}, distances: []int{15, 10, 15, 20}},
+		{id: 2, cpus: []int{2}, distances: []int{20, 15, 10, 15}}, {id: 3, cpus: []int{3}, distances: []int{15, 20, 15, 10}},
+	}
+	require.Equal(t, map[int]int{0: 0, 1: 0, 2: 0, 3: 0}, groups(ring).of)
+	ring[2].distances = nil
+	require.Equal(t, map[int]int{0: 0, 1: 0, 2: 0, 3: 0}, groups(ring).of)
+}
+
+func TestAffinityIsTheThreads(t *testing.T) {
+	var mask unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &mask))
+	got, err := affinity()
+	require.NoError(t, err)
+	require.Equal(t, mask.Count(), got.Len())
+	for c := range got.All() {
+		require.True(t, mask.IsSet(c))
+	}
+	if _, err := os.Stat("/sys/devices/system/node"); os.IsNotExist(err) {
+		t.Skip("no NUMA nodes in this machine's sysfs")
+	}
+	p, err := Local(Options{})
+	require.NoError(t, err)
+	require.Equal(t, got, p.CPUs)
+	require.NotEmpty(t, p.Inside[1].IDs, "notes: %v", p.Notes)
+}
+
+// BenchmarkLocal reads a machine of 256 hardware threads.
+func BenchmarkLocal(b *testing.B) {
+	var text strings.Builder
+	for n := range 8 {
+		fmt.Fprintf(&text, "numa %d 10 12 12 12 32 32 32 32\n", n)
+		for c := range 16 {
+			cpu := n*16 + c
+			fmt.Fprintf(&text, "core %d %d,%d %d\n", c, cpu, 128+cpu, cpu/8)
+		}
+	}
+	root := layOut(b, text.String())
+	for b.Loop() {
+		if _, err := Local(Options{Root: root}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestTestdata fails on a machine that no test reads.
+func TestTestdata(t *testing.T) {
+	files, err := fs.Glob(os.DirFS("testdata"), "*.machine")
+	require.NoError(t, err)
+	require.Equal(t, []string{"eleven.machine", "interleaved.machine", "laptop.machine", "numa4.machine", "server.machine"}, files)
+}
