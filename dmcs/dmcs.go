@@ -96,18 +96,9 @@ func place(node int64) (rank, disp int) {
 	return i / MaxHeld, i % MaxHeld * nodeWords
 }
 
-// acquire is Listing 2 on queue node k of this rank.
-func (t *Table) acquire(k, home, tail int) error {
+// enqueue links queue node k behind its predecessor and waits.
+func (t *Table) enqueue(k int, pred int64) error {
 	w, me, mine := t.w, t.rank, k*nodeWords
-	w.Put(null, me, mine+next) // line 3
-	// The swap shows this node to a successor, whose Put of NEXT must come after ours.
-	if err := w.Flush(me); err != nil {
-		return err
-	}
-	pred, err := w.FetchAndOpFlush(node(me, k), home, tail, rma.Replace) // lines 6, 7
-	if err != nil || pred == null {                                      // line 8
-		return err
-	}
 	// Before line 10 shows us to the predecessor, who will clear it.
 	w.Put(1, me, mine+wait) // line 4
 	if err := w.Flush(me); err != nil {
@@ -118,39 +109,33 @@ func (t *Table) acquire(k, home, tail int) error {
 	if err := w.Flush(r); err != nil {
 		return err
 	}
-	_, err = w.Await(me, mine+wait, rma.Equal(0)) // lines 11 to 14
+	_, err := w.Await(me, mine+wait, rma.Equal(0)) // lines 11 to 14
 	return err
 }
 
-// release is Listing 3 on queue node k of this rank.
-func (t *Table) release(k, home, tail int) error {
+// handOver gives the lock to the successor of queue node k, who is known or has
+// swapped TAIL and will link itself.
+func (t *Table) handOver(k int, succ int64) error {
 	w, me, mine := t.w, t.rank, k*nodeWords
-	succ, err := w.GetFlush(me, mine+next) // line 2
-	if err != nil {
-		return err
-	}
-	if succ == null { // line 3
-		last, err := w.CompareAndSwapFlush(null, node(me, k), home, tail) // lines 5, 6
-		if err != nil || last == node(me, k) {                            // line 7
-			return err
-		}
-		// Somebody has swapped TAIL and will link itself: lines 9 to 11.
+	if succ == null { // lines 9 to 11
+		var err error
 		if succ, err = w.Await(me, mine+next, rma.NotEqual(null)); err != nil {
 			return err
 		}
 	}
 	r, his := place(succ)
 	w.Put(0, r, his+wait) // line 14
-	return w.Flush(r)
+	if err := w.Flush(r); err != nil {
+		return err
+	}
+	// Listing 2, line 3, for the next time: nobody writes NEXT until a swap of TAIL
+	// shows the node again. Flushed here, as that swap would not order it.
+	w.Put(null, me, mine+next)
+	return w.Flush(me)
 }
 
 // try takes a free lock without entering the queue.
 func (t *Table) try(k, home, tail int) (got bool, last int64, err error) {
-	w, me := t.w, t.rank
-	w.Put(null, me, k*nodeWords+next)
-	if err := w.Flush(me); err != nil {
-		return false, 0, err
-	}
-	last, err = w.CompareAndSwapFlush(node(me, k), null, home, tail)
+	last, err = t.w.CompareAndSwapFlush(node(t.rank, k), null, home, tail)
 	return err == nil && last == null, last, err
 }

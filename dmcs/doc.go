@@ -30,9 +30,11 @@
 // # Where it differs from the listings
 //
 // Listing 2 does not flush the Puts of lines 3 and 4 before the FAO of line 6, so
-// that a Put of NEXT may take effect after the successor's Put and lose it: the
-// own words are flushed first. WAIT is set only when there is a predecessor,
-// before the Put of line 10 shows it this node: nobody else looks at it earlier.
+// that a Put of NEXT may take effect after the successor's Put and lose it. Here
+// NEXT is null whenever its node is not in use: a release that handed over clears
+// it, off the successor's way, and flushes. WAIT is set only when there is a
+// predecessor, before the Put of line 10 shows it this node: nobody else looks at
+// it earlier. So the uncontended way is line 6 alone, and lines 2 and 5.
 // TryLock is not in the paper: it is the swap as a CAS on an empty queue.
 //
 // # Deadlines and death

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
 )
 
 // Len is the number of locks.
@@ -66,16 +67,32 @@ type Mutex struct {
 
 var _ lock.Mutex = (*Mutex)(nil)
 
-// Lock takes the lock. With a context that can end it polls TryLock; see package
-// lock.
+// Lock takes the lock: Listing 2. With a context that can end it polls TryLock; see
+// package lock. NEXT of a node that is not in use is null (line 3): handOver sees
+// to it.
 func (m *Mutex) Lock(ctx context.Context) error {
-	k, err := m.t.take(m.id)
-	if err != nil {
+	t := m.t
+	k := 0
+	if t.busy == 0 { // the usual case: it is the only one
+		t.busy, t.held[0] = 1, m.id
+	} else {
+		var err error
+		if k, err = t.take(m.id); err != nil {
+			return err
+		}
+	}
+	if ctx.Done() != nil {
+		return m.poll(ctx, k)
+	}
+	pred, err := t.w.FetchAndOpFlush(node(t.rank, k), m.home, m.tail, rma.Replace) // lines 6, 7
+	if err != nil || pred == null {                                                // line 8
 		return err
 	}
-	if ctx.Done() == nil {
-		return m.t.acquire(k, m.home, m.tail)
-	}
+	return t.enqueue(k, pred) // lines 9 to 14
+}
+
+// poll takes the lock without queueing, until ctx ends.
+func (m *Mutex) poll(ctx context.Context, k int) error {
 	for try := 0; ; try++ {
 		got, last, err := m.t.try(k, m.home, m.tail)
 		if got || err != nil {
@@ -104,14 +121,24 @@ func (m *Mutex) TryLock() (bool, error) {
 	return got, err
 }
 
-// Unlock hands the lock to the successor, or leaves it free.
+// Unlock hands the lock to the successor, or leaves it free: Listing 3.
 func (m *Mutex) Unlock() error {
-	k := m.t.find(m.id)
+	t := m.t
+	k := t.find(m.id)
 	if k < 0 {
 		panic("dmcs: unlock of unlocked lock")
 	}
-	err := m.t.release(k, m.home, m.tail)
-	m.t.drop(k)
+	succ := t.w.Peek(k*nodeWords + next) // line 2
+	if succ == null {                    // line 3
+		me := node(t.rank, k)
+		last, err := t.w.CompareAndSwapFlush(null, me, m.home, m.tail) // lines 5, 6
+		if err != nil || last == me {                                  // line 7
+			t.drop(k)
+			return err
+		}
+	}
+	err := t.handOver(k, succ) // lines 9 to 14
+	t.drop(k)
 	return err
 }
 
@@ -133,6 +160,13 @@ func (t *Table) drop(k int) { t.busy &^= 1 << k }
 
 // find is the queue node with which this rank holds a lock, or -1.
 func (t *Table) find(id int) int {
+	if t.busy == 1 && t.held[0] == id {
+		return 0
+	}
+	return t.findOther(id)
+}
+
+func (t *Table) findOther(id int) int {
 	for b := t.busy; b != 0; b &= b - 1 {
 		if k := bits.TrailingZeros8(b); t.held[k] == id {
 			return k

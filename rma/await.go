@@ -62,7 +62,7 @@ func (c Cond) String() string {
 // processor, then with yields, then asleep; far words are polled, one remote
 // operation per poll, at the pace that the backend documents.
 func (w *Window) Await(target, disp int, c Cond) (int64, error) {
-	if uint(target) < w.flat && uint(disp) < w.words && w.err == nil {
+	if uint(target) < w.flat && uint(disp) < w.words {
 		p := (*int64)(unsafe.Add(w.base, uintptr(target)*w.stride+uintptr(disp)*8))
 		if v := atomic.LoadInt64(p); c.Holds(v) {
 			return v, nil
@@ -73,8 +73,7 @@ func (w *Window) Await(target, disp int, c Cond) (int64, error) {
 	if err := w.check(&o); err != nil {
 		w.fail(err)
 	}
-	if err := w.err; err != nil {
-		w.err = nil
+	if err := w.takeErr(); err != nil {
 		return 0, err
 	}
 	if p := w.near(target, disp, o.Class); p != nil {

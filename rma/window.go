@@ -9,12 +9,15 @@ import (
 // belongs to one goroutine at a time.
 type Window struct {
 	// The near path on one node: rank t's words are at base + t*stride for t < flat.
-	base   unsafe.Pointer
-	stride uintptr
-	flat   uint // Size() when all ranks share memory, else 0
-	words  uint // per rank
+	base      unsafe.Pointer
+	stride    uintptr
+	flat      uint           // Size() when all ranks share memory and no error is pending, else 0
+	words     uint           // per rank
+	own       unsafe.Pointer // the caller's words, if flat
+	flatWords uint           // words, if flat
 
-	err  error // first error since the last Flush
+	err  error // first error since the last Flush; while there is one, flat is 0
+	all  uint  // flat without errors
 	far  int   // operations pending in t
 	t    Transport
 	seq  uint32 // slots given out
@@ -45,7 +48,8 @@ func New(c Config) *Window {
 		size: c.Comm.Size(), rank: c.Comm.Rank(), mem: c.Base, node: c.Comm.Node(), spec: c.Spec, caps: c.Caps,
 	}
 	if c.Base != nil && len(w.node.Ranks) == w.size {
-		w.flat = uint(w.size)
+		w.flat, w.all = uint(w.size), uint(w.size)
+		w.own, w.flatWords = unsafe.Add(w.base, uintptr(w.rank)*w.stride), w.words
 	}
 	return w
 }
@@ -77,7 +81,7 @@ func (w *Window) Free() error {
 		return fmt.Errorf("rma: window %q: %w", w.spec.Name, ErrFreed)
 	}
 	t := w.t
-	w.t, w.base, w.mem, w.flat, w.words = nil, nil, nil, 0, 0
+	w.t, w.base, w.own, w.mem, w.flat, w.all, w.words, w.flatWords = nil, nil, nil, nil, 0, 0, 0, 0
 	return t.Free()
 }
 

@@ -13,7 +13,8 @@ import (
 // the same collective calls.
 type Probe struct {
 	rma.Comm
-	err error
+	err  error // the first
+	lost bool  // the transport or a peer has failed
 }
 
 // Probed runs a check on the caller's Comm and tells all ranks whether one of them
@@ -39,7 +40,11 @@ func (p *Probe) Failf(format string, args ...any) {
 
 // OK notes the error of a step that must not fail.
 func (p *Probe) OK(err error) {
-	if err != nil && p.err == nil {
+	if err == nil {
+		return
+	}
+	p.lost = p.lost || errors.Is(err, rma.ErrPeer) || errors.Is(err, rma.ErrTransport)
+	if p.err == nil {
 		p.err = err
 	}
 }
@@ -61,14 +66,13 @@ func (p *Probe) Equal(what string, got, want int64) {
 func (p *Probe) Is(what string, got, want error) {
 	if !errors.Is(got, want) {
 		p.Failf("%s: got error %q, want one that wraps %q", what, fmt.Sprint(got), want)
+		p.OK(got)
 	}
 }
 
 // Lost reports whether the transport or a peer has failed. Then the rank leaves the
 // check, as soon as its loops come round, without collective calls.
-func (p *Probe) Lost() bool {
-	return errors.Is(p.err, rma.ErrPeer) || errors.Is(p.err, rma.ErrTransport)
-}
+func (p *Probe) Lost() bool { return p.lost }
 
 // Meet is Barrier: it lets all ranks through when all have come.
 func (p *Probe) Meet() {
@@ -145,7 +149,7 @@ func (p *Probe) Rounds(near, far int) int {
 // in a collective call. Under the race detector, which allocates by itself, it does
 // nothing.
 func (p *Probe) NoAllocations(what string, do func() error) {
-	if raceEnabled {
+	if RaceEnabled {
 		return
 	}
 	if n := testing.AllocsPerRun(p.Rounds(200, 20), func() { p.OK(do()) }); n != 0 {

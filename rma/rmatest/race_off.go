@@ -2,5 +2,5 @@
 
 package rmatest
 
-// raceEnabled says that the race detector runs, which allocates by itself.
-const raceEnabled = false
+// RaceEnabled says that the race detector runs, which allocates by itself.
+const RaceEnabled = false

@@ -2,5 +2,5 @@
 
 package rmatest
 
-// raceEnabled says that the race detector runs, which allocates by itself.
-const raceEnabled = true
+// RaceEnabled says that the race detector runs, which allocates by itself.
+const RaceEnabled = true

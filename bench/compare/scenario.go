@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// A scenario is one comparison: who takes part, how, and what ours has to reach.
+type scenario struct {
+	title       string
+	ranks       int
+	uncontended bool // rank 0 alone takes the lock: nanoseconds, less is better; else acquires per second
+	runs        int  // of each contestant
+	targets     []target
+}
+
+// scenarios are the comparisons of the program.
+func scenarios() []scenario {
+	return []scenario{
+		{
+			title: "uncontended", ranks: 2, uncontended: true, runs: 10,
+			targets: []target{
+				{what: "ours, best of 10 runs, ns", of: bestOfOurs, limit: 45, atMost: true},
+				{what: "ours / C D-MCS, time", of: oursTo(cDMCS), limit: 1.0 / 3, atMost: true},
+				{what: "ours / C MPI_Win_lock, time", of: oursTo(cWinLock), limit: 1, atMost: true},
+			},
+		},
+		{
+			title: "2 ranks contending", ranks: 2, runs: 7,
+			targets: []target{{what: "ours / C D-MCS, throughput of 2 ranks", of: oursTo(cDMCS), limit: 0.9}},
+		},
+		{
+			title: "8 ranks contending", ranks: 8, runs: 7,
+			targets: []target{{what: "ours / C D-MCS, throughput of 8 ranks", of: oursTo(cDMCS), limit: 1.3}},
+		},
+	}
+}
+
+// A target is a bound on a figure of a measured scenario.
+type target struct {
+	what   string
+	of     func(*measured) float64
+	limit  float64
+	atMost bool // else at least
+}
+
+// contestants are the ways to run the programs in a scenario. The first one is
+// ours, and counts.
+func (s *scenario) contestants(l *launcher) []contestant {
+	duration := fmt.Sprintf("%g", l.duration.Seconds())
+	mode, cMode := "ecsb", "contended"
+	if s.uncontended {
+		mode, cMode = "latency", "uncontended"
+	}
+	yield := "no"
+	if l.machine.oversubscribed(s.ranks) {
+		yield = "yes"
+	}
+	our := []string{"bench", "--lock", "dmcs", "--mode", mode, "--duration", l.duration.String(), "--json"}
+	c := []string{"--mode", cMode, "--duration", duration}
+	with := func(more ...string) []string { return append(slices.Clone(c), more...) }
+	return []contestant{
+		{Name: "ours", Program: ours, job: job{args: our}},
+		{Name: "ours, GOGC=off", Program: ours, job: job{args: our, env: []string{"GOGC=off"}}},
+		{Name: "C D-MCS, own words by MPI", Program: cDMCS, job: job{args: with("--own", "fop", "--yield", yield)}},
+		{Name: "C D-MCS, own words by load", Program: cDMCS, job: job{args: with("--own", "load", "--yield", yield)}},
+		{Name: "C MPI_Win_lock", Program: cWinLock, job: job{args: with()}},
+	}
+}
+
+// A contestant is a way to run a program, and the results of its runs.
+type contestant struct {
+	Name    string    `json:"name"`
+	Program string    `json:"program"`
+	Median  float64   `json:"median"`
+	Best    float64   `json:"best"`
+	Ratio   float64   `json:"ours_to_it"` // median of the ratios within a round
+	Runs    []float64 `json:"runs"`       // ns per acquire (median of batches), or acquires per second
+	Samples []sample  `json:"samples"`
+
+	job job
+}
+
+// measured is a scenario with its results.
+type measured struct {
+	Title          string       `json:"title"`
+	Ranks          int          `json:"ranks"`
+	Oversubscribed bool         `json:"oversubscribed"`
+	Unit           string       `json:"unit"`
+	Contestants    []contestant `json:"contestants"`
+	Verdicts       []verdict    `json:"targets"`
+
+	uncontended bool
+}
+
+// A verdict is a target and what was measured.
+type verdict struct {
+	What     string  `json:"what"`
+	Measured float64 `json:"measured"`
+	Limit    float64 `json:"limit"`
+	AtMost   bool    `json:"at_most"`
+	Met      bool    `json:"met"`
+}
+
+// measure runs all contestants by turns.
+func (s *scenario) measure(ctx context.Context, l *launcher, progress io.Writer) (*measured, error) {
+	m := &measured{
+		Title: s.title, Ranks: s.ranks, Oversubscribed: l.machine.oversubscribed(s.ranks),
+		Unit: "acquires/s", Contestants: s.contestants(l), uncontended: s.uncontended,
+	}
+	if s.uncontended {
+		m.Unit = "ns"
+	}
+	n := len(m.Contestants)
+	for run := range s.runs {
+		fmt.Fprintf(progress, "%s: run %d of %d\n", s.title, run+1, s.runs)
+		for i := range n {
+			c := &m.Contestants[(run+i)%n]
+			c.job.program, c.job.ranks = c.Program, s.ranks
+			got, err := l.run(ctx, c.job)
+			if err != nil {
+				return nil, err
+			}
+			c.Samples = append(c.Samples, got)
+			if s.uncontended {
+				c.Runs = append(c.Runs, got.Median)
+			} else {
+				c.Runs = append(c.Runs, got.PerSecond)
+			}
+		}
+	}
+	m.summarize()
+	for _, t := range s.targets {
+		m.Verdicts = append(m.Verdicts, t.judge(m))
+	}
+	return m, nil
+}
+
+// summarize fills in the figures that follow from the runs.
+func (m *measured) summarize() {
+	for i := range m.Contestants {
+		c := &m.Contestants[i]
+		c.Median = median(c.Runs)
+		c.Best = slices.Max(c.Runs)
+		if m.uncontended {
+			c.Best = slices.Min(c.Runs)
+		}
+		c.Ratio = median(ratios(m.Contestants[0].Runs, c.Runs))
+	}
+}
+
+// best is the contestant of a program with the best median.
+func (m *measured) best(program string) *contestant {
+	var best *contestant
+	for i := range m.Contestants {
+		c := &m.Contestants[i]
+		switch {
+		case c.Program != program:
+		case best == nil, (c.Median < best.Median) == m.uncontended && c.Median != best.Median:
+			best = c
+		}
+	}
+	return best
+}
+
+// bestOfOurs is the best run of ours.
+func bestOfOurs(m *measured) float64 { return m.Contestants[0].Best }
+
+// oursTo is the ratio of ours to a program at its best setting.
+func oursTo(program string) func(*measured) float64 {
+	return func(m *measured) float64 { return m.best(program).Ratio }
+}
+
+func (t *target) judge(m *measured) verdict {
+	v := verdict{What: t.what, Measured: t.of(m), Limit: t.limit, AtMost: t.atMost}
+	v.Met = v.Measured >= v.Limit
+	if t.atMost {
+		v.Met = v.Measured <= v.Limit
+	}
+	return v
+}
+
+// median is the middle value, or the mean of the two in the middle.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	v = slices.Sorted(slices.Values(v))
+	n := len(v)
+	return (v[(n-1)/2] + v[n/2]) / 2
+}
+
+// ratios are those of values at the same place.
+func ratios(a, b []float64) []float64 {
+	r := make([]float64, len(a))
+	for i := range r {
+		r[i] = a[i] / b[i]
+	}
+	return r
+}

@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
+)
+
+// WriteText writes the Result for people.
+func (r *Result) WriteText(out io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s: %s on %s with %s", r.Lock, r.Mode, plural(r.Ranks, "rank"), plural(r.Nodes, "node"), plural(r.Cores, "core"))
+	if r.Oversubscribed {
+		b.WriteString(" (oversubscribed: more ranks than cores)")
+	}
+	b.WriteByte('\n')
+	if r.Locks > 1 {
+		fmt.Fprintf(&b, "locks       %d, one at random per acquire\n", r.Locks)
+	}
+	if r.Writers < 1 {
+		fmt.Fprintf(&b, "writers     %.4g %% of acquires\n", 100*r.Writers)
+	}
+	fmt.Fprintf(&b, "transport   %s\n", r.Transport)
+	fmt.Fprintf(&b, "throughput  %.6g acquires per second (%d in %s)\n", r.PerSecond, r.Acquires, duration(r.Seconds*1e9))
+	fmt.Fprintf(&b, "latency     median %s, min %s, 99 %% %s, 99.9 %% %s, max %s\n",
+		duration(r.Median), duration(r.Min), duration(r.P99), duration(r.P999), duration(r.Max))
+	switch {
+	case r.Mode == Latency:
+		b.WriteString("            of one acquire and release, as means of batches\n")
+	case r.Ranks > 1:
+		least, most := 0, 0
+		for i, n := range r.PerRank {
+			if n < r.PerRank[least] {
+				least = i
+			}
+			if n > r.PerRank[most] {
+				most = i
+			}
+		}
+		share := func(i int) float64 { return 100 * float64(r.PerRank[i]) / float64(max(1, r.Acquires)) }
+		fmt.Fprintf(&b, "shares      deviation %.2f %% of a fair share of %.2f %%; least %.2f %% (rank %d), most %.2f %% (rank %d)\n",
+			100*r.ShareDeviation, 100/float64(r.Ranks), share(least), least, share(most), most)
+	}
+	fmt.Fprintf(&b, "collector   %s, GOGC %s\n", plural(int(r.NumGC), "collection"), r.GOGC)
+	if len(r.Ops) == 0 {
+		b.WriteString("operations  none on windows: the lock is the transport's own\n")
+	} else {
+		fmt.Fprintf(&b, "operations  %.3g per acquire on other ranks\n", r.RemoteOps)
+	}
+	if _, err := io.WriteString(out, b.String()); err != nil || len(r.Ops) == 0 {
+		return err
+	}
+	return r.writeOps(out)
+}
+
+// writeOps writes the table of operations per acquire.
+func (r *Result) writeOps(out io.Writer) error {
+	t := tabwriter.NewWriter(out, 12, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "per acquire\t")
+	for d := range hook.Distances {
+		fmt.Fprintf(t, "%v\t", d)
+	}
+	fmt.Fprintln(t)
+	for _, kind := range steps() {
+		row, any := kind+"\t", false
+		for d := range hook.Distances {
+			n := r.Ops[kind+"."+d.String()]
+			any = any || n > 0
+			row += strconv.FormatFloat(n, 'f', 3, 64) + "\t"
+		}
+		if any {
+			fmt.Fprintln(t, row)
+		}
+	}
+	if n := r.Ops["FlushAll"]; n > 0 {
+		fmt.Fprintf(t, "FlushAll\t\t\t%.3f\t\n", n)
+	}
+	return t.Flush()
+}
+
+// steps are the names of what is counted by distance.
+func steps() []string {
+	var names []string
+	for k := range rma.Kinds {
+		names = append(names, k.String())
+	}
+	return append(names, "Flush", "Await", "Backoff")
+}
+
+// WriteCSV writes a line of column names and a line of values. acquires_per_rank
+// is one column, its numbers separated by spaces.
+func (r *Result) WriteCSV(out io.Writer) error {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	columns := []struct{ name, value string }{
+		{"mode", string(r.Mode)},
+		{"lock", r.Lock},
+		{"locks", strconv.Itoa(r.Locks)},
+		{"writers", number(r.Writers)},
+		{"ranks", strconv.Itoa(r.Ranks)},
+		{"nodes", strconv.Itoa(r.Nodes)},
+		{"cores", strconv.Itoa(r.Cores)},
+		{"oversubscribed", strconv.FormatBool(r.Oversubscribed)},
+		{"transport", r.Transport},
+		{"duration_seconds", number(r.Seconds)},
+		{"acquires", strconv.FormatInt(r.Acquires, 10)},
+		{"acquires_per_second", number(r.PerSecond)},
+		{"ns_per_acquire_median", number(r.Median)},
+		{"ns_per_acquire_min", number(r.Min)},
+		{"ns_per_acquire_p99", number(r.P99)},
+		{"ns_per_acquire_p999", number(r.P999)},
+		{"ns_per_acquire_max", number(r.Max)},
+		{"acquires_per_rank", strings.Trim(fmt.Sprint(r.PerRank), "[]")},
+		{"share_deviation", number(r.ShareDeviation)},
+		{"remote_ops_per_acquire", number(r.RemoteOps)},
+		{"num_gc", strconv.FormatInt(r.NumGC, 10)},
+		{"gogc", r.GOGC},
+	}
+	var names, values []string
+	for _, c := range columns {
+		names = append(names, c.name)
+		values = append(values, c.value)
+	}
+	w := csv.NewWriter(out)
+	return w.WriteAll([][]string{names, values})
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// duration is a number of nanoseconds with a unit and three digits or so.
+func duration(ns float64) string {
+	for _, unit := range []struct {
+		name string
+		ns   float64
+	}{{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}} {
+		if ns >= unit.ns {
+			return strconv.FormatFloat(ns/unit.ns, 'f', 2, 64) + " " + unit.name
+		}
+	}
+	return strconv.FormatFloat(ns, 'f', 1, 64) + " ns"
+}

@@ -1,0 +1,183 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// worker is one rank at its workload.
+type worker struct {
+	c     rma.Comm
+	cfg   *Config
+	table lock.Table
+	m     lock.Mutex   // lock 0
+	rw    lock.RWMutex // the same, where it has a shared mode
+	data  *rma.Window  // the word that each lock guards, at its home
+	rng   *rand.Rand
+	ctx   context.Context
+
+	plain   bool   // one lock, exclusive, nothing to do but acquire and release
+	readers uint64 // of 1<<63 acquires
+	id      int    // lock that is held
+	mode    lock.Mode
+	writes  int64 // increments of counters so far
+}
+
+// newWorker opens the locks on locks, which may count, and the data on c.
+// Collective.
+func newWorker(c, locks rma.Comm, info lock.Info, cfg *Config) (*worker, error) {
+	table, err := info.Open(locks, cfg.Locks, 0)
+	if err = rma.Agree(c, err); err != nil {
+		return nil, err
+	}
+	data, err := c.Allocate(rma.Data("bench data", (cfg.Locks+c.Size()-1)/c.Size()))
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{
+		c: c, cfg: cfg, table: table, m: table.Mutex(0), data: data, ctx: context.Background(),
+		rng:     rand.New(rand.NewPCG(uint64(c.Rank()), 0x9E3779B97F4A7C15)),
+		readers: uint64(math.Round(cfg.Readers * (1 << 63))),
+	}
+	if info.Shared {
+		w.rw = w.m.(lock.RWMutex)
+	}
+	w.plain = cfg.Locks == 1 && cfg.Readers == 0 && (cfg.Mode == Latency || cfg.Mode == ECSB)
+	return w, nil
+}
+
+// free closes the windows. Collective.
+func (w *worker) free() error {
+	if err := w.table.Free(); err != nil {
+		return err
+	}
+	return w.data.Free()
+}
+
+// active reports whether this rank has anything to do in the workload.
+func (w *worker) active() bool { return w.cfg.Mode != Latency || w.c.Rank() == 0 }
+
+// run acquires and releases n times.
+func (w *worker) run(n int) error {
+	if w.plain {
+		m, ctx := w.m, w.ctx
+		for range n {
+			if err := m.Lock(ctx); err != nil {
+				return err
+			}
+			if err := m.Unlock(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for range n {
+		if err := w.acquire(); err != nil {
+			return err
+		}
+		if err := w.inside(); err != nil {
+			return err
+		}
+		if err := w.release(); err != nil {
+			return err
+		}
+		w.after()
+	}
+	return nil
+}
+
+// sample is run(1) that returns the nanoseconds in acquire and release, and the
+// time at the end of the release.
+func (w *worker) sample() (ns, now int64, err error) {
+	begin := w.c.Now()
+	if err = w.acquire(); err != nil {
+		return 0, 0, err
+	}
+	if w.cfg.Mode == SOB || w.cfg.Mode == WCSB {
+		got := w.c.Now()
+		if err = w.inside(); err != nil {
+			return 0, 0, err
+		}
+		begin += w.c.Now() - got
+	}
+	if err = w.release(); err != nil {
+		return 0, 0, err
+	}
+	now = w.c.Now()
+	w.after()
+	return now - begin, now, nil
+}
+
+func (w *worker) acquire() error {
+	w.mode = lock.Exclusive
+	if w.readers > 0 && w.rng.Uint64()>>1 < w.readers {
+		w.mode = lock.Shared
+	}
+	if w.cfg.Locks > 1 {
+		w.id = w.rng.IntN(w.cfg.Locks)
+		return w.table.Lock(w.ctx, w.id, w.mode)
+	}
+	if w.mode == lock.Shared {
+		return w.rw.RLock(w.ctx)
+	}
+	return w.m.Lock(w.ctx)
+}
+
+func (w *worker) release() error {
+	if w.cfg.Locks > 1 {
+		return w.table.Unlock(w.id, w.mode)
+	}
+	if w.mode == lock.Shared {
+		return w.rw.RUnlock()
+	}
+	return w.m.Unlock()
+}
+
+// inside is the work in the critical section: readers read, writers write.
+func (w *worker) inside() error {
+	switch w.cfg.Mode {
+	case SOB:
+		home, disp := w.guarded()
+		if w.mode == lock.Shared {
+			_, err := w.data.GetFlush(home, disp)
+			return err
+		}
+		return w.data.PutFlush(int64(w.c.Rank()), home, disp)
+	case WCSB:
+		home, disp := w.guarded()
+		v, err := w.data.GetFlush(home, disp)
+		if err != nil {
+			return err
+		}
+		w.spin()
+		if w.mode == lock.Exclusive {
+			w.writes++
+			return w.data.PutFlush(v+1, home, disp)
+		}
+	}
+	return nil
+}
+
+// after is the work after the release.
+func (w *worker) after() {
+	if w.cfg.Mode == WARB {
+		w.spin()
+	}
+}
+
+// guarded is the word that the held lock guards: lock id has its home at rank
+// (0+id) mod Size, so that id/Size is a place of its own there.
+func (w *worker) guarded() (home, disp int) {
+	return w.table.Home(w.id), w.id / w.c.Size()
+}
+
+// spin computes for 1 to 4 us.
+func (w *worker) spin() {
+	end := w.c.Now() + 1000 + w.rng.Int64N(3001)
+	for w.c.Now() < end {
+	}
+}

@@ -1,4 +1,0 @@
-package rmatest
-
-// RaceEnabled is raceEnabled for the tests of the suite.
-const RaceEnabled = raceEnabled
