@@ -13,9 +13,12 @@
 // The first tenth of the time, or of the acquires, is warm-up and dropped. Then
 // all ranks meet in a barrier, run the workload, and meet again; the duration is
 // the time between the two barriers as the rank saw it that began first, and the
-// throughput is the sum of all ranks' acquires divided by it. With a duration, each rank stops by its own clock after a release, so that no rank is
-// left waiting; the ranks' shares then show how fair the lock is. With a number
-// of acquires per rank the shares are equal by construction.
+// throughput is the sum of all ranks' acquires divided by it. (In mode latency the
+// duration is that of rank 0's work alone.)
+//
+// With a duration, each rank stops by its own clock after a release, so that no
+// rank is left waiting; the ranks' shares then show how fair the lock is. With a
+// number of acquires per rank the shares are equal by construction.
 //
 // A latency is the time in Lock plus the time in Unlock, without the work in
 // between. In mode latency it is measured over batches of up to 1000 acquires,

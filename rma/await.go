@@ -94,3 +94,19 @@ func (w *Window) Backoff(target, disp int, seen int64, try int) error {
 	}
 	return w.t.Backoff(target, disp, seen, try)
 }
+
+// Handed tells the backend that the caller has just let another rank go on, as an
+// Unlock with a successor does, and can itself wait a moment. Where ranks exceed
+// cores the backend gives the core away; elsewhere it does nothing. It changes no
+// word and orders nothing.
+//
+// It is what keeps a first-in-first-out lock fast on a crowded node: a rank that
+// runs on after its release and queues up again stands behind ranks that are not
+// running, and every hand-over then waits for the machine's scheduler to come round
+// to the right one. A rank that goes to the end of the scheduler's queue before it
+// enters the lock's finds the two in the same order.
+func (w *Window) Handed(target int) {
+	if w.crowded && w.t != nil {
+		w.t.Handed(target)
+	}
+}

@@ -49,7 +49,8 @@
 //
 // In a job on one node the transport's atomics are the CPU's, and all classes
 // cost the same. The class is declared once, where the words are, and not at
-// each operation; a violation is [ErrClass] at Flush.
+// each operation; a violation is [ErrClass] at Flush where ranks span nodes, and on
+// one node under hook.Check (the short ways there do not look at it).
 //
 // # Waiting
 //

@@ -2,6 +2,7 @@ package rma
 
 import (
 	"fmt"
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 )
@@ -86,8 +87,21 @@ func (w *Window) flush(target int) error {
 		if w.far, err = w.t.Flush(target, &w.res); err != nil {
 			w.fail(err)
 		}
+		w.release(target)
 	}
 	return w.takeErr()
+}
+
+// release frees the slots of the operations that a Flush has completed.
+func (w *Window) release(target int) {
+	if target < 0 {
+		w.busy = 0
+	}
+	for b := w.busy; b != 0; b &= b - 1 {
+		if slot := bits.TrailingZeros64(b); int(w.to[slot]) == target {
+			w.busy &^= 1 << slot
+		}
+	}
 }
 
 // fail records the first error since the last flush. The short ways look at flat
@@ -239,19 +253,26 @@ func (w *Window) issue(o Operation) Result {
 	}
 	r := w.seq
 	o.Slot = int(r % MaxPending)
-	switch o.Kind {
-	case KindGet, KindFetchAndOp, KindCompareAndSwap:
+	slot := uint64(0)
+	if o.Kind == KindGet || o.Kind == KindFetchAndOp || o.Kind == KindCompareAndSwap {
+		slot = 1 << o.Slot
 		w.seq++
+	}
+	if w.far >= MaxPending || w.busy&slot != 0 {
+		w.seq = r
+		w.fail(w.refuse(&o, ErrPending))
+		return Result(r)
 	}
 	if p := w.near(o.Target, o.Disp, o.Class); p != nil {
 		w.apply(p, &o)
 		return Result(r)
 	}
-	if w.far == 0 {
-		w.old = r
-	}
 	w.far++
-	w.res[o.Slot] = unflushed
+	if slot != 0 {
+		w.busy |= slot
+		w.to[o.Slot] = int32(o.Target)
+		w.res[o.Slot] = unflushed
+	}
 	w.t.Issue(o)
 	return Result(r)
 }
@@ -297,8 +318,8 @@ func (o *Operation) Apply(p *int64, r *Results) {
 	}
 }
 
-// check refuses an operation that is out of range, not allowed for the class of
-// its word, or one too many, and fills in the class.
+// check refuses an operation that is out of range or not allowed for the class of
+// its word, and fills in the class.
 func (w *Window) check(o *Operation) error {
 	if w.t == nil {
 		return fmt.Errorf("rma: window %q: %s: %w", w.spec.Name, o.Kind, ErrFreed)
@@ -327,9 +348,6 @@ func (w *Window) check(o *Operation) error {
 		case KindAccumulate, KindFetchAndOp, KindCompareAndSwap:
 			return w.refuse(o, ErrClass)
 		}
-	}
-	if w.far >= MaxPending || w.far > 0 && w.seq-w.old >= MaxPending {
-		return w.refuse(o, ErrPending)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 package rma
 
 // MaxPending is the number of operations towards far ranks that a handle may have
-// issued and not flushed, and the number of operations for which a [Result] stays
-// readable.
+// issued and not flushed, and the number of operations with results after which a
+// [Result] is overwritten.
 const MaxPending = 64
 
 // Results holds the results of a handle's latest operations, by slot.
@@ -92,6 +92,8 @@ type Transport interface {
 	// Backoff pauses before another try at a word that last held seen; try counts
 	// from 0.
 	Backoff(target, disp int, seen int64, try int) error
+	// Handed is Window.Handed on a crowded node.
+	Handed(target int)
 	// Wake is called after a CPU write into a part in which somebody is parked.
 	Wake(target int)
 	// Free closes the window. Collective.

@@ -16,29 +16,32 @@ type Window struct {
 	own       unsafe.Pointer // the caller's words, if flat
 	flatWords uint           // words, if flat
 
-	err  error // first error since the last Flush; while there is one, flat is 0
-	all  uint  // flat without errors
-	far  int   // operations pending in t
-	t    Transport
-	seq  uint32 // slots given out
-	old  uint32 // seq when the oldest pending operation was issued
-	res  Results
-	size int
-	rank int
-	mem  unsafe.Pointer // parts of the node-mates, in the order of node.Ranks; nil when decorated
-	node Node
-	spec Spec
-	caps Caps
+	err     error // first error since the last Flush; while there is one, flat is 0
+	all     uint  // flat without errors
+	far     int   // operations pending in t
+	t       Transport
+	seq     uint32 // slots given out
+	busy    uint64 // slots of pending operations, a bit each
+	res     Results
+	to      [MaxPending]int32 // target of the pending operation of each slot
+	size    int
+	rank    int
+	crowded bool           // the node has more ranks than cores
+	mem     unsafe.Pointer // parts of the node-mates, in the order of node.Ranks; nil when decorated
+	node    Node
+	spec    Spec
+	caps    Caps
 }
 
 // Config is what a backend knows of a new window.
 type Config struct {
-	Comm   Comm
-	Spec   Spec
-	T      Transport
-	Caps   Caps
-	Base   unsafe.Pointer // words of the first of Node().Ranks in node memory; nil for none
-	Stride uintptr        // bytes from one node-mate's words to the next one's
+	Comm    Comm
+	Spec    Spec
+	T       Transport
+	Caps    Caps
+	Base    unsafe.Pointer // words of the first of Node().Ranks in node memory; nil for none
+	Stride  uintptr        // bytes from one node-mate's words to the next one's
+	Crowded bool           // the ranks of the node are more than the cores they may use
 }
 
 // New makes the handle of one rank. It is for backends; users call Comm.Allocate.
@@ -46,6 +49,7 @@ func New(c Config) *Window {
 	w := &Window{
 		base: c.Base, stride: c.Stride, words: uint(c.Spec.Words()), t: c.T,
 		size: c.Comm.Size(), rank: c.Comm.Rank(), mem: c.Base, node: c.Comm.Node(), spec: c.Spec, caps: c.Caps,
+		crowded: c.Crowded,
 	}
 	if c.Base != nil && len(w.node.Ranks) == w.size {
 		w.flat, w.all = uint(w.size), uint(w.size)
@@ -91,6 +95,7 @@ func (w *Window) Free() error {
 func Decorate(w *Window, wrap func(Transport) Transport) *Window {
 	return &Window{
 		words: w.words, t: wrap(direct{w}), size: w.size, rank: w.rank, node: w.node, spec: w.spec, caps: w.caps,
+		crowded: w.crowded,
 	}
 }
 
@@ -123,5 +128,6 @@ func (d direct) Await(target, disp int, c Cond) (int64, error) { return d.w.Awai
 func (d direct) Backoff(target, disp int, seen int64, try int) error {
 	return d.w.Backoff(target, disp, seen, try)
 }
-func (d direct) Wake(target int) { d.w.t.Wake(target) }
-func (d direct) Free() error     { return d.w.Free() }
+func (d direct) Handed(target int) { d.w.Handed(target) }
+func (d direct) Wake(target int)   { d.w.t.Wake(target) }
+func (d direct) Free() error       { return d.w.Free() }

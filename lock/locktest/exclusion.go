@@ -55,7 +55,7 @@ func checkReadersAndWriters(p *probe) {
 	}
 }
 
-// checkAllWays: a few locks, in all modes and ways, with waits in between.
+// checkAllWays: a few locks, in all modes and ways.
 func checkAllWays(p *probe) {
 	h := p.hall(3, p.Size()/2)
 	if h == nil {
@@ -64,7 +64,6 @@ func checkAllWays(p *probe) {
 	for range p.visits() {
 		modes := p.modes()
 		h.visit(h.rng.IntN(h.t.Len()), modes[h.rng.IntN(len(modes))], way(h.rng.IntN(int(ways))))
-		h.linger()
 	}
 	h.close()
 }
@@ -102,6 +101,7 @@ func checkHistory(p *probe) {
 			note(id, -change)
 			h.leave(id, mode, w)
 		}
+		h.linger()
 	}
 	history := make([]entry, 0, 2*n*p.Size())
 	all := p.GatherAll(mine[:cap(mine)]) // visits that were refused are zeros

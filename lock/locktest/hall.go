@@ -137,15 +137,17 @@ const (
 	ways
 )
 
-// visit takes a lock, does what visitors do, and lets it go. It reports whether it
-// was let in.
+// visit takes a lock, does what visitors do, lets it go, and stays outside for a
+// moment: on one processor those who wait would otherwise only see the lock while
+// it is held. It reports whether it was let in.
 func (h *hall) visit(id int, mode lock.Mode, w way) bool {
-	if !h.enter(id, mode, w) {
-		return false
+	in := h.enter(id, mode, w)
+	if in {
+		h.look(id, mode)
+		h.leave(id, mode, w)
 	}
-	h.look(id, mode)
-	h.leave(id, mode, w)
-	return true
+	h.linger()
+	return in
 }
 
 // enter takes a lock. Once the transport has failed it does not: the state of the
@@ -220,10 +222,10 @@ func (h *hall) look(id int, mode lock.Mode) {
 // linger stays for a moment, often or long enough for others to run into an open
 // door on the same processor.
 func (h *hall) linger() {
-	switch h.rng.IntN(16) {
-	case 0:
+	switch n := h.rng.IntN(32); {
+	case n == 0:
 		h.p.Sleep(20_000)
-	case 1, 2, 3, 4:
+	case n < 12:
 		runtime.Gosched()
 	}
 }

@@ -35,6 +35,7 @@ func checkTransfers(p *probe) {
 		p.OK(h.data.PutFlush(b+amount, h.host, 2*to))
 		p.OK(h.t.Unlock(from, lock.Exclusive)) // in either order
 		p.OK(h.t.Unlock(to, lock.Exclusive))
+		h.linger()
 	}
 	p.Meet()
 	total := int64(0)

@@ -33,7 +33,7 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 		return nil, err
 	}
 	s := seat{comm: c.Comm, origin: c.origin, rank: w.Rank(), node: w.Node(), spec: w.Spec()}
-	return rma.Decorate(w, func(t rma.Transport) rma.Transport { return c.wrap(s, t) }), nil
+	return rma.Decorate(w, func(t rma.Transport) rma.Transport { return c.wrap(s, &ledger{Transport: t}) }), nil
 }
 
 // seat is where a handle sits: whose it is and on which window.

@@ -100,6 +100,39 @@ func TestCountByKindAndDistance(t *testing.T) {
 	}
 }
 
+// TestCountFlushesByTarget: each Flush of a target with something pending counts,
+// in one node too, where the first could have done for all.
+func TestCountFlushesByTarget(t *testing.T) {
+	var tally hook.Tally
+	err := inproc.Run(3, func(c rma.Comm) error {
+		d := c
+		if c.Rank() == 0 {
+			d = hook.Count(c, &tally)
+		}
+		w, err := d.Allocate(spec)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			for target := range 3 {
+				w.Put(1, target, flag)
+			}
+			for target := range 3 {
+				if err := w.Flush(2 - target); err != nil {
+					return err
+				}
+			}
+		}
+		return w.Free()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tally.Flushes(hook.Own) != 1 || tally.Flushes(hook.Mate) != 2 {
+		t.Errorf("three flushes counted as\n%v", &tally)
+	}
+}
+
 func TestCountDifferencesAndTotal(t *testing.T) {
 	err := inproc.Run(3, func(c rma.Comm) error {
 		var tally hook.Tally

@@ -144,6 +144,16 @@ func TestCheckRefusesOnOneNode(t *testing.T) {
 		if v := w.Value(r); v != 5 {
 			return fmt.Errorf("result %d, want 5", v)
 		}
+		a, b := w.Get(0, flag+2), w.Get(1, flag+2) // zeros
+		if err := w.Flush(0); err != nil {
+			return err
+		}
+		if w.Value(a) != 0 || w.Value(b) == 0 {
+			return fmt.Errorf("after the Flush of one target the results are %d and %d", w.Value(a), w.Value(b))
+		}
+		if err := w.Flush(1); err != nil || w.Value(b) != 0 {
+			return fmt.Errorf("after the Flush of the other target the result is %d, %v", w.Value(b), err)
+		}
 		for range rma.MaxPending + 1 {
 			w.Put(1, 1-c.Rank(), flag)
 		}

@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"fmt"
+	"runtime"
 	"sort"
 	"strconv"
 	"time"
@@ -126,5 +127,6 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 			Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1, AtomicWithCPU: true, NativeSwap: true,
 		},
 		Base: s.part(node.Ranks[0]), Stride: s.stride,
+		Crowded: c.Size() > runtime.GOMAXPROCS(0),
 	}), nil
 }

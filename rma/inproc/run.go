@@ -166,6 +166,12 @@ func newGroup(w *world, where []int) *group {
 // rank cannot begin the exchange after next before all have left this one.
 func (g *group) exchange(rank int, v any) ([]any, error) {
 	g.mu.Lock()
+	select {
+	case <-g.world.failed: // who was let go then is still counted as arrived
+		g.mu.Unlock()
+		return nil, g.world.peer()
+	default:
+	}
 	slots := g.slots[g.turn%2]
 	slots[rank] = v
 	gate := g.gate
@@ -194,6 +200,11 @@ func (g *group) exchange(rank int, v any) ([]any, error) {
 	case <-gate:
 		return slots, nil
 	case <-g.world.failed:
+	}
+	select {
+	case <-gate: // this call was complete when another rank failed
+		return slots, nil
+	default:
 		return nil, g.world.peer()
 	}
 }

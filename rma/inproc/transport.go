@@ -141,6 +141,9 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	return len(kept), nil
 }
 
+// Handed lets other goroutines run.
+func (t *transport) Handed(int) { runtime.Gosched() }
+
 func (t *transport) Wake(target int) { t.s.wake(target) }
 
 const (

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	spins      = 100                    // reads of a near word before the first yield
+	spins      = 3000                   // reads of a near word before the first yield: about 1 us, two yields' cost
 	yieldFor   = 500 * time.Microsecond // with yields before the first sleep
 	yieldLong  = 200 * time.Microsecond // a yield that took so long gave the core to somebody who does not yield
 	crowdedFor = 32                     // waits that then go to sleep at once
@@ -186,6 +186,9 @@ func rest(d time.Duration) {
 		}
 	}
 }
+
+// Handed gives the core away.
+func (t *transport) Handed(int) { yield() }
 
 func (t *transport) Wake(target int) {
 	if m := t.mate(target); m >= 0 {

@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"fmt"
+	"math/bits"
 	"os"
 	"runtime"
 	"strconv"
@@ -25,6 +26,8 @@ type comm struct {
 	size int
 	node rma.Node
 	mate int // index of the caller in node.Ranks
+
+	crowded bool // the ranks of the node are more than the cores they may run on
 }
 
 var (
@@ -52,6 +55,27 @@ func (c *comm) learn() error {
 	for i, r := range unsafe.Slice(ranks, n) {
 		c.node.Ranks[i] = int(r)
 	}
+	return c.countCores()
+}
+
+// countCores finds out whether the node's ranks have a core each. A launcher may
+// have bound every rank to its own: what counts is all the cores of all of them.
+func (c *comm) countCores() error {
+	var mask [C.RL_CPUS / 64]int64
+	C.rl_affinity((*C.int64_t)(unsafe.Pointer(&mask[0])))
+	all, err := c.gather(mask[:], true)
+	if err != nil {
+		return err
+	}
+	cores := 0
+	for i := range mask {
+		union := uint64(0)
+		for m := range c.node.Ranks {
+			union |= uint64(all[m*len(mask)+i])
+		}
+		cores += bits.OnesCount64(union)
+	}
+	c.crowded = len(c.node.Ranks) > cores
 	return nil
 }
 

@@ -35,7 +35,7 @@
 //
 // # Waiting
 //
-// A rank that awaits a word in node memory watches it for about a hundred reads,
+// A rank that awaits a word in node memory watches it for 3000 reads (about 1 us),
 // then gives the processor away (sched_yield) between looks, and sleeps on a futex
 // when 500 us have passed; a CPU write into the awaited part wakes it. In a window
 // with far ranks, whose writes wake nobody, it lets MPI progress between looks and

@@ -576,6 +576,15 @@ int rl_helper_start(void) {
 
 void rl_helper_need(int delta) { __atomic_fetch_add(&helper_needed, delta, __ATOMIC_ACQ_REL); }
 
+void rl_affinity(int64_t *mask) {
+	cpu_set_t set;
+	memset(mask, 0, RL_CPUS / 8);
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof set, &set) != 0) return;
+	for (int i = 0; i < RL_CPUS && i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set)) mask[i / 64] |= (int64_t)1 << (i % 64);
+}
+
 // Node memory.
 
 int rl_memfd(int64_t bytes) {

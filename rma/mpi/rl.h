@@ -86,6 +86,10 @@ int rl_helper_start(void);
 void rl_helper_need(int delta);
 int64_t rl_helper_calls(void);
 
+// The cores that this process may run on.
+#define RL_CPUS 1024
+void rl_affinity(int64_t *mask);
+
 // Node memory.
 int rl_memfd(int64_t bytes);
 int rl_fill(int fd, int64_t offset, int64_t bytes); // errno

@@ -49,6 +49,7 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 			AtomicWithCPU: c.node.Count == 1, NativeSwap: true,
 		},
 		Base: unsafe.Pointer(s.word(0, 0)), Stride: uintptr(s.stride),
+		Crowded: c.crowded,
 	}), nil
 }
 

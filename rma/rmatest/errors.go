@@ -81,6 +81,8 @@ func checkRange(p *Probe) {
 			}
 		}
 	}
+	w.Peek(n)
+	p.Is("Flush after Peek of a word that does not exist", w.FlushAll(), rma.ErrDisp)
 	w.PutBulk(nil, 0, 0)
 	p.Is("PutBulk of nothing", w.Flush(0), rma.ErrDisp)
 	w.GetBulk(make([]int64, n+1), 0, 0)
@@ -189,6 +191,8 @@ func checkFreed(p *Probe) {
 		accesses[i].do(w, (p.Rank()+1)%p.Size(), 0)
 		p.Is(accesses[i].name+" after Free", w.FlushAll(), rma.ErrFreed)
 	}
+	w.Peek(0)
+	p.Is("Flush after Peek after Free", w.FlushAll(), rma.ErrFreed)
 	p.Is("PutFlush after Free", w.PutFlush(1, 0, 0), rma.ErrFreed)
 	_, err := w.GetFlush(0, 0)
 	p.Is("GetFlush after Free", err, rma.ErrFreed)

@@ -41,6 +41,7 @@ func checkPutGet(p *Probe) {
 			}
 			p.OK(w.PutFlush(int64(p.Rank()*1000+target), target, base+p.Rank()))
 		}
+		p.Equal(fmt.Sprintf("Peek of a %v word", c), w.Peek(base+p.Rank()), int64(p.Rank()*1001))
 	})
 	p.Meet()
 	everyClass(n, func(c rma.Class, base int) { // all see what the neighbour wrote

@@ -10,16 +10,6 @@ import (
 	"github.com/rmalock/rmalock/rma/rmatest"
 )
 
-func TestInproc(t *testing.T) {
-	for _, shape := range [][2]int{{1, 1}, {1, 2}, {1, 3}, {1, 8}, {2, 1}, {2, 2}, {3, 2}, {5, 1}} {
-		t.Run(fmt.Sprintf("%dx%d", shape[0], shape[1]), func(t *testing.T) {
-			rmatest.Run(t, func(body func(rma.Comm) error) error {
-				return inproc.RunNodes(shape[0], shape[1], body)
-			})
-		})
-	}
-}
-
 // TestDecorated: decorated windows keep the contract, the weakest one included.
 func TestDecorated(t *testing.T) {
 	for name, decorate := range map[string]func(rma.Comm) rma.Comm{

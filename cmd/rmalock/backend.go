@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/mpi"
+)
+
+// backend is where the ranks of a job come from.
+type backend struct {
+	name  string
+	ranks int
+}
+
+// Names of backends.
+const (
+	byLauncher = "auto"
+	goroutines = "inproc"
+	processes  = "mpi"
+)
+
+// flags adds the flags that choose a backend.
+func (b *backend) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&b.name, "backend", byLauncher, "where ranks come from: mpi (processes of an MPI job), inproc (goroutines of this process), or auto (mpi if an MPI launcher started this process)")
+	f.IntVar(&b.ranks, "ranks", defaultRanks(), "number of ranks of the inproc backend")
+	complete(cmd, "backend", byLauncher, goroutines, processes)
+}
+
+// defaultRanks is one per core, and enough to be many.
+func defaultRanks() int { return max(4, runtime.NumCPU()) }
+
+// check reports what is wrong with the flags and settles what auto means.
+func (b *backend) check(cmd *cobra.Command) error {
+	switch b.name {
+	case byLauncher:
+		b.name = goroutines
+		if mpi.Launched() {
+			b.name = processes
+		}
+	case goroutines, processes:
+	default:
+		return fmt.Errorf("no backend is called %q; there are: %s, %s, %s", b.name, byLauncher, goroutines, processes)
+	}
+	if cmd.Flags().Changed("ranks") && b.name == processes {
+		return errors.New("--ranks goes with --backend inproc; in an MPI job the launcher sets the number of ranks (mpirun -n N)")
+	}
+	if b.ranks < 1 {
+		return fmt.Errorf("--ranks is %d, want at least 1", b.ranks)
+	}
+	return nil
+}
+
+// job runs f on all ranks. Its error is a failure, which one process of the job
+// has to report: an error that f returns at all ranks is rank 0's to tell, who
+// knows it by rma.Agree; one of some ranks alone is told by the mpi backend, which
+// then ends the job.
+func (b *backend) job(f func(rma.Comm) error) error {
+	// Of the ranks of this process the one that fails first knows why; the others
+	// may know no more than that a peer is gone.
+	var once sync.Once
+	var first error
+	all := func(c rma.Comm) error {
+		err := f(c)
+		if err != nil {
+			once.Do(func() {
+				if first = err; !errors.Is(err, rma.ErrPeer) {
+					first = fmt.Errorf("rank %d: %w", c.Rank(), err)
+				}
+			})
+		}
+		return err
+	}
+	mine := b.name == goroutines || speaks()
+	var err error
+	if b.name == goroutines {
+		err = inproc.Run(b.ranks, all)
+	} else {
+		err = mpi.Run(func(c rma.Comm) error {
+			mine = c.Rank() == 0
+			shareCores(len(c.Node().Ranks))
+			return all(c)
+		})
+	}
+	switch {
+	case err == nil:
+		return nil
+	case first != nil:
+		err = first
+	}
+	return &failure{err: err, mine: mine}
+}
+
+// shareCores gives each rank of a node its part of the cores, unless the user has
+// decided. Otherwise every process would run as many threads as there are cores,
+// and those of ranks that wait would hinder those that work.
+func shareCores(ranks int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(1, runtime.NumCPU()/ranks))
+	}
+}
+
+// speaks reports whether this process may tell what all processes of the job find
+// wrong before they know each other: it is rank 0, or no launcher says it is not.
+func speaks() bool {
+	// Slurm's variable last: under mpirun it is the daemon's, the same for all.
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
+		if rank := os.Getenv(name); rank != "" {
+			return rank == "0"
+		}
+	}
+	return true
+}

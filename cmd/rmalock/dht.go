@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rmalock/rmalock/bench/degree"
+	"github.com/rmalock/rmalock/bench/graph"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// dhtOptions are the flags of dht.
+type dhtOptions struct {
+	backend backend
+	lock    string
+	edges   string
+	scale   int
+	seed    uint64
+	json    bool
+}
+
+func newDHT() *cobra.Command {
+	var o dhtOptions
+	cmd := &cobra.Command{
+		Use:   "dht",
+		Short: "Count the degrees of a graph in a distributed hashtable, and check them",
+		Long: `dht counts how many edges each vertex of a graph has, by all ranks at once, in a
+distributed hashtable with a volume at every rank: the hashtable benchmark of
+Schmid, Besta and Hoefler, High-Performance Distributed RMA Locks (HPDC 2016),
+section 5.3. Each volume is guarded by a lock of its own, or by atomics alone
+with --lock atomic. Then every count is checked against the graph.
+
+The graph is a file of edges (--edges), in the form of the Stanford collection
+(SNAP): two vertices a line, lines that begin with # skipped, plain or gzip. It
+must be readable at every rank. Without one it is a random graph of Graph500
+(R-MAT): 2^scale vertices with 16 edges per vertex.
+
+What the output says:
+  throughput  inserts of all ranks per second, two for each edge
+  per rank    how evenly inserts and speed are spread over the ranks
+  collector   garbage collections in the timed phase
+  operations  one-sided operations per insert, table and lock together, by
+              distance of their target: own is the rank itself, mate another
+              rank of its node, far a rank of another node
+  verified    no count is wrong. Otherwise "NOT verified" with the first that
+              is, and exit status 1
+
+A progress bar of rank 0 is shown while standard error is a terminal; under
+mpirun and in batch jobs it is not.`,
+		Example: `  rmalock dht --ranks 4
+  rmalock dht --edges facebook_combined.txt --lock fompi-spin
+  mpirun -n 4 rmalock dht --edges graph.txt.gz --lock dmcs --json
+  mpirun -n 4 rmalock dht --scale 18 --lock atomic
+  srun -N 2 -n 32 rmalock dht --scale 20`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.backend.flags(cmd)
+	lockFlag(cmd, &o.lock, degree.Atomic+"\tno lock: the hashtable's own atomics")
+	f := cmd.Flags()
+	f.StringVar(&o.edges, "edges", "", "file of edges to read, instead of a random graph")
+	f.IntVar(&o.scale, "scale", 14, "random graph: it has 2^scale vertices and 16 times as many edges")
+	f.Uint64Var(&o.seed, "seed", 1, "random graph: another seed is another graph")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	cmd.MarkFlagsMutuallyExclusive("edges", "scale")
+	cmd.MarkFlagsMutuallyExclusive("edges", "seed")
+	return cmd
+}
+
+// run is the command.
+func (o *dhtOptions) run(cmd *cobra.Command) error {
+	if o.lock != degree.Atomic {
+		if _, err := lock.Lookup(o.lock); err != nil {
+			return fmt.Errorf("%s; or %s for none", message(err), degree.Atomic)
+		}
+	}
+	random, err := graph.NewRMAT(o.scale, o.seed)
+	if err != nil {
+		return err
+	}
+	if err := o.backend.check(cmd); err != nil {
+		return err
+	}
+	bar := newProgress(cmd.ErrOrStderr())
+	var res *degree.Result // at rank 0
+	var wrong atomic.Int64 // at all ranks
+	err = o.backend.job(func(c rma.Comm) error {
+		cfg := degree.Config{Source: random, Lock: o.lock}
+		if o.edges != "" {
+			file, err := graph.OpenFile(o.edges)
+			if err := rma.Agree(c, err); err != nil {
+				return err
+			}
+			cfg.Source = file
+		}
+		if c.Rank() == 0 && bar != nil {
+			cfg.Progress = bar.report
+			defer bar.clear()
+		}
+		r, err := degree.Run(c, cfg)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			res = r
+		}
+		wrong.Store(r.Differences)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if res != nil {
+		if err := o.show(cmd.OutOrStdout(), res); err != nil {
+			return fail(err)
+		}
+	}
+	if n := wrong.Load(); n > 0 {
+		return &failure{err: fmt.Errorf("wrong counts in the table: %d", n), mine: res != nil}
+	}
+	return nil
+}
+
+func (o *dhtOptions) show(out io.Writer, res *degree.Result) error {
+	if o.json {
+		return writeJSON(out, res)
+	}
+	return res.WriteText(out)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rmalock/rmalock/lock"
+)
+
+// listed is a lock in JSON.
+type listed struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Shared bool   `json:"shared_mode"`
+	Fair   string `json:"fairness"`
+}
+
+func newLocks() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "locks",
+		Short: "List the locks that --lock can name",
+		Long: `locks lists the locks that this program knows, by the name that --lock takes:
+
+  modes     exclusive, or exclusive and shared (readers and writers)
+  fairness  how often a waiting rank can be overtaken
+  title     what it is`,
+		Example: `  rmalock locks
+  rmalock locks --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !speaks() {
+				return nil
+			}
+			if asJSON {
+				out := []listed{}
+				for _, i := range lock.All() {
+					out = append(out, listed{i.Name, i.Title, i.Shared, i.Fair})
+				}
+				return fail(writeJSON(cmd.OutOrStdout(), out))
+			}
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "name\tmodes\tfairness\ttitle")
+			for _, i := range lock.All() {
+				modes := "exclusive"
+				if i.Shared {
+					modes += ", shared"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", i.Name, modes, i.Fair, i.Title)
+			}
+			return fail(t.Flush())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// lockFlag adds --lock, which completes to the names of locks.
+func lockFlag(cmd *cobra.Command, name *string, more ...string) {
+	cmd.Flags().StringVar(name, "lock", defaultLock, "name of the lock; \"rmalock locks\" lists them")
+	names := more
+	for _, i := range lock.All() {
+		names = append(names, i.Name+"\t"+i.Title)
+	}
+	complete(cmd, "lock", names...)
+}

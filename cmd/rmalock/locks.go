@@ -1,0 +1,10 @@
+package main
+
+// The locks that the program knows: importing one registers it.
+import (
+	_ "github.com/rmalock/rmalock/baseline"
+	_ "github.com/rmalock/rmalock/dmcs"
+)
+
+// defaultLock is what commands use without --lock.
+const defaultLock = "dmcs"

@@ -1,0 +1,124 @@
+// Command rmalock shows, exercises and measures the locks of this module, alone or
+// in an MPI job. "rmalock --help" is its manual.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rmalock/rmalock/bench"
+	"github.com/rmalock/rmalock/bench/graph"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// Exit statuses.
+const (
+	exitFailed = 1 // the job failed, or its result is not verified
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run runs the program and returns its exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteC()
+	var failed *failure
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &failed):
+		if failed.mine {
+			fmt.Fprintf(stderr, "rmalock: %s\n", message(err))
+		}
+		return exitFailed
+	}
+	if speaks() {
+		fmt.Fprintf(stderr, "rmalock: %s\nRun '%s --help' for usage.\n", message(err), cmd.CommandPath())
+	}
+	return exitUsage
+}
+
+// A failure is an error of a job that was asked for in the right way. All other
+// errors are the user's: exit status 2.
+type failure struct {
+	err  error
+	mine bool // this process is the one to report it
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// fail makes a failure of an error of this process alone.
+func fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{err: err, mine: true}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rmalock",
+		Short: "Distributed locks on one-sided communication",
+		Long: `rmalock shows, exercises and measures distributed locks whose whole state lies
+in memory that other processes reach one-sidedly (MPI-3 RMA).
+
+The same program runs alone, with goroutines as ranks, and under mpirun or srun,
+with processes as ranks:
+
+  rmalock topo                            the machine as the locks see it
+  rmalock dht --ranks 4                   count degrees in a hashtable under a lock
+  mpirun -n 4 rmalock dht                 the same with four MPI processes
+  mpirun -n 4 rmalock bench --mode ecsb   throughput of a contended lock
+
+Results go to standard output, from rank 0 alone; with --json they are a JSON
+object on one line. Errors and the progress bar go to standard error.
+
+Exit status: 0 if all is well, and verified where there is something to verify;
+1 if the job failed or its result is wrong; 2 if it was asked for wrongly.
+
+Environment: GOMAXPROCS is the number of cores that a process uses for Go code.
+Unless it is set, each rank of an MPI job takes its share of its node's cores.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newTopo(), newDHT(), newBench(), newLocks(), newVersion())
+	return root
+}
+
+// complete makes the shell complete a flag with words.
+func complete(cmd *cobra.Command, flag string, words ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("rmalock: " + err.Error())
+	}
+}
+
+// writeJSON writes a value as a line of JSON.
+func writeJSON(out io.Writer, v any) error { return json.NewEncoder(out).Encode(v) }
+
+// message is an error's text for people: without the class of the error at its
+// end, which is for programs and says less than what stands before it.
+func message(err error) string {
+	text := err.Error()
+	for again := true; again; {
+		again = false
+		for _, class := range []error{rma.ErrPeer, lock.ErrConfig, graph.ErrConfig, bench.ErrConfig, topo.ErrTopology} {
+			if short, ok := strings.CutSuffix(text, ": "+class.Error()); ok && errors.Is(err, class) {
+				text, again = short, true
+			}
+		}
+	}
+	return text
+}

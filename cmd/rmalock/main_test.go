@@ -1,0 +1,301 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// binary is the program, built without cgo.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "rmalock")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "rmalock")
+	if err := build(binary, "", "CGO_ENABLED=0"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func build(to, tags string, env ...string) error {
+	cmd := exec.Command("go", "build", "-tags", tags, "-o", to, ".")
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// outcome is what a run of the program left.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+// rmalock runs the program outside of any MPI job.
+func rmalock(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return execute(t, exec.Command(binary, args...))
+}
+
+func execute(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "OMPI_") && !strings.HasPrefix(v, "PMI") && !strings.HasPrefix(v, "SLURM_") && !strings.HasPrefix(v, "GOMAXPROCS=") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// good fails the test unless the run went well and said nothing on stderr.
+func (o outcome) good(t *testing.T) outcome {
+	t.Helper()
+	if o.code != 0 || o.stderr != "" || o.stdout == "" {
+		t.Fatalf("exit %d, want 0 with output and silent stderr\nstdout: %s\nstderr: %s", o.code, o.stdout, o.stderr)
+	}
+	return o
+}
+
+// bad fails the test unless the run ended with the code, no output, and all of
+// what it should say on stderr.
+func (o outcome) bad(t *testing.T, code int, says ...string) {
+	t.Helper()
+	if o.code != code || o.stdout != "" {
+		t.Errorf("exit %d, want %d without output\nstdout: %s\nstderr: %s", o.code, code, o.stdout, o.stderr)
+	}
+	for _, s := range says {
+		if !strings.Contains(o.stderr, s) {
+			t.Errorf("stderr does not say %q: %s", s, o.stderr)
+		}
+	}
+	if usage := strings.Contains(o.stderr, "Usage:") || strings.Contains(o.stderr, "Flags:"); usage {
+		t.Errorf("usage dumped: %s", o.stderr)
+	}
+	if code == 1 && strings.Contains(o.stderr, "--help") {
+		t.Errorf("a failed job is told to read the help: %s", o.stderr)
+	}
+}
+
+// object parses a line of JSON.
+func (o outcome) object(t *testing.T) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(o.stdout), &m); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, o.stdout)
+	}
+	if strings.Count(o.stdout, "\n") != 1 {
+		t.Errorf("JSON takes more than a line:\n%s", o.stdout)
+	}
+	return m
+}
+
+// mpiOnly is a lock that the inproc backend does not have.
+const mpiOnly = "mpi-win-lock"
+
+// locks lists the locks' names.
+func locks(t *testing.T) []string {
+	t.Helper()
+	var list []struct{ Name, Title, Fairness string }
+	o := rmalock(t, "locks", "--json").good(t)
+	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range list {
+		if l.Title == "" || l.Fairness == "" {
+			t.Errorf("lock %q has title %q and fairness %q", l.Name, l.Title, l.Fairness)
+		}
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+func TestHelp(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"", "mpirun -n 4 rmalock dht"},
+		{"--help", "Exit status"},
+		{"topo --help", "--bind-to core"},
+		{"dht --help", "mpirun -n"},
+		{"bench --help", "mpirun -n 16 rmalock bench --mode ecsb"},
+		{"locks --help", "fairness"},
+		{"version --help", "MPI library"},
+		{"completion bash", "__start_rmalock"},
+		{"completion --help", "fish"},
+	} {
+		o := rmalock(t, strings.Fields(c.args)...).good(t)
+		if !strings.Contains(o.stdout, c.says) {
+			t.Errorf("rmalock %s does not say %q:\n%s", c.args, c.says, o.stdout)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	all := locks(t)
+	for _, c := range []struct {
+		args string
+		says []string
+	}{
+		{"nonsense", []string{`unknown command "nonsense"`, "rmalock --help"}},
+		{"topo nonsense", []string{"nonsense", "rmalock topo --help"}},
+		{"bench --nonsense", []string{"--nonsense", "rmalock bench --help"}},
+		{"bench --lock nonsense", append(all, `"nonsense"`)},
+		{"dht --lock nonsense", append(all, `"nonsense"`)},
+		{"bench --mode nonsense", []string{"latency, ecsb, sob, wcsb, warb"}},
+		{"bench --backend nonsense", []string{"auto, inproc, mpi"}},
+		{"bench --ranks 0", []string{"--ranks is 0"}},
+		{"bench --ranks 2 --backend mpi", []string{"mpirun -n"}},
+		{"bench --acquires 0", []string{"--acquires is 0"}},
+		{"bench --duration 0s", []string{"--duration is 0s"}},
+		{"bench --duration 1s --acquires 5", []string{"duration", "acquires"}},
+		{"bench --locks 0", []string{"--locks is 0"}},
+		{"bench --writers 1.5", []string{"--writers is 1.5"}},
+		{"bench --writers NaN", []string{"--writers is NaN"}},
+		{"bench --writers 0.5 --lock dmcs", []string{"dmcs", "no shared mode"}},
+		{"bench --json --csv", []string{"json", "csv"}},
+		{"topo --synthetic node", []string{`"node"`}},
+		{"topo --synthetic node:2 --ranks 2", []string{"synthetic", "ranks"}},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			o := rmalock(t, strings.Fields(c.args)...)
+			o.bad(t, 2, c.says...)
+			if strings.Contains(o.stderr, "bad configuration") {
+				t.Errorf("stderr has the error's class in it: %s", o.stderr)
+			}
+		})
+	}
+}
+
+func TestLocksAndVersion(t *testing.T) {
+	text := rmalock(t, "locks").good(t).stdout
+	for _, name := range locks(t) {
+		if !strings.Contains(text, "\n"+name+" ") {
+			t.Errorf("locks does not list %s:\n%s", name, text)
+		}
+	}
+	if o := rmalock(t, "version").good(t); !strings.HasPrefix(o.stdout, "rmalock ") || !strings.Contains(o.stdout, "MPI library: none") {
+		t.Errorf("version says %q", o.stdout)
+	}
+}
+
+func TestMPIWithoutCgo(t *testing.T) {
+	rmalock(t, "bench", "--backend", "mpi").bad(t, 1, "built without cgo")
+}
+
+func TestTopo(t *testing.T) {
+	m := rmalock(t, "topo", "--backend", "inproc", "--ranks", "3", "--json").good(t).object(t)
+	if m["ranks"] != 3.0 || len(m["levels"].([]any)) < 2 {
+		t.Errorf("topo --json says %v", m)
+	}
+	m = rmalock(t, "topo", "--synthetic", "node:2 core:4", "--json").good(t).object(t)
+	if m["ranks"] != 8.0 || len(m["levels"].([]any)) != 3 {
+		t.Errorf("topo --synthetic --json says %v", m)
+	}
+	text := rmalock(t, "topo", "--synthetic", "node:2 core:4").good(t).stdout
+	for _, want := range []string{"machine", "node 0-1", "core 0-3", "rank  node  core"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("topo --synthetic does not show %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestBenchModes(t *testing.T) {
+	for _, mode := range []string{"latency", "ecsb", "sob", "wcsb", "warb"} {
+		for _, length := range []string{"--acquires=300", "--duration=30ms"} {
+			t.Run(mode+length, func(t *testing.T) {
+				m := rmalock(t, "bench", "--backend", "inproc", "--ranks", "3", "--mode", mode, length, "--json").good(t).object(t)
+				sane(t, m)
+				if m["mode"] != mode || m["lock"] != "dmcs" || m["ranks"] != 3.0 {
+					t.Errorf("result of mode %v, lock %v, %v ranks", m["mode"], m["lock"], m["ranks"])
+				}
+			})
+		}
+	}
+}
+
+func TestBenchLocks(t *testing.T) {
+	for _, name := range locks(t) {
+		if name == mpiOnly {
+			rmalock(t, "bench", "--backend", "inproc", "--ranks", "3", "--lock", name).bad(t, 1, "rank ", name, "mpi backend")
+			continue
+		}
+		sane(t, rmalock(t, "bench", "--backend", "inproc", "--ranks", "3", "--lock", name, "--mode", "wcsb", "--acquires", "200", "--json").good(t).object(t))
+		sane(t, rmalock(t, "bench", "--backend", "inproc", "--ranks", "1", "--lock", name, "--locks", "3", "--acquires", "200", "--json").good(t).object(t))
+	}
+}
+
+// sane checks a benchmark's JSON.
+func sane(t *testing.T, m map[string]any) {
+	t.Helper()
+	number := func(key string) float64 {
+		v, ok := m[key].(float64)
+		if !ok || math.IsNaN(v) || v < 0 {
+			t.Errorf("%s is %v", key, m[key])
+		}
+		return v
+	}
+	sum, ranks := 0.0, m["acquires_per_rank"].([]any)
+	for _, v := range ranks {
+		sum += v.(float64)
+	}
+	if sum == 0 || sum != number("acquires") || float64(len(ranks)) != number("ranks") {
+		t.Errorf("%v acquires by rank %v", m["acquires"], ranks)
+	}
+	if number("ns_per_acquire_min") > number("ns_per_acquire_median") || number("ns_per_acquire_median") > number("ns_per_acquire_p99") ||
+		number("ns_per_acquire_p99") > number("ns_per_acquire_p999") {
+		t.Errorf("quantiles not in order: %v", m)
+	}
+	if number("acquires_per_second") == 0 || number("duration_seconds") == 0 || number("cores") < 1 || number("nodes") < 1 {
+		t.Errorf("no time or place: %v", m)
+	}
+	number("share_deviation")
+	number("num_gc")
+	if ops := m["ops_per_acquire"].(map[string]any); len(ops) == 0 {
+		t.Errorf("no operations counted")
+	}
+	for _, key := range []string{"transport", "gogc"} {
+		if s, ok := m[key].(string); !ok || s == "" {
+			t.Errorf("%s is %v", key, m[key])
+		}
+	}
+	if _, ok := m["oversubscribed"].(bool); !ok {
+		t.Errorf("oversubscribed is %v", m["oversubscribed"])
+	}
+}
+
+func TestBenchCSVAndText(t *testing.T) {
+	csv := rmalock(t, "bench", "--backend", "inproc", "--ranks", "2", "--acquires", "100", "--csv").good(t).stdout
+	if lines := strings.Split(strings.TrimSpace(csv), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "mode,lock,") || !strings.HasPrefix(lines[1], "latency,dmcs,") {
+		t.Errorf("CSV:\n%s", csv)
+	}
+	text := rmalock(t, "bench", "--backend", "inproc", "--ranks", "2", "--acquires", "100", "--mode", "ecsb").good(t).stdout
+	for _, want := range []string{"dmcs, ecsb: 2 ranks on 1 node", "throughput", "latency", "shares", "operations"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("text does not show %q:\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+//go:build cgo
+
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rmalock/rmalock/rma/mpi"
+)
+
+// mpiBinary is the program built with cgo, once.
+var mpiBinary = sync.OnceValues(func() (string, error) {
+	path, tags := binary+"-mpi", ""
+	if mpi.Library == "MPICH" {
+		tags = "mpich"
+	}
+	return path, build(path, tags, "CGO_ENABLED=1")
+})
+
+// mpirun runs the program in an MPI job of the library that this test is built for.
+func mpirun(t *testing.T, ranks string, args ...string) outcome {
+	t.Helper()
+	launcher, options := "mpirun.openmpi", []string{"--oversubscribe", "-n", ranks}
+	if mpi.Library == "MPICH" {
+		launcher, options = "mpirun.mpich", []string{"-n", ranks}
+	}
+	if _, err := exec.LookPath(launcher); err != nil {
+		t.Skipf("no MPI to run jobs with: %v", err)
+	}
+	program, err := mpiBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	return execute(t, exec.CommandContext(ctx, launcher, append(append(options, program), args...)...))
+}
+
+// once fails the test unless stderr, launcher's remarks aside, says it once.
+func (o outcome) once(t *testing.T, says string) {
+	t.Helper()
+	if n := strings.Count(o.stderr, says); n != 1 || o.stdout != "" || o.code == 0 {
+		t.Errorf("exit %d; %q said %d times, want once, and a failure without output\nstdout: %s\nstderr: %s", o.code, says, n, o.stdout, o.stderr)
+	}
+}
+
+func TestMPIResultsComeFromRankZero(t *testing.T) {
+	for _, name := range append(locks(t), "atomic") {
+		ranks, scale := "4", "8"
+		if name == mpiOnly { // MPICH's takes milliseconds per acquire when ranks outnumber cores
+			ranks, scale = "2", "4"
+		}
+		m := mpirun(t, ranks, "dht", "--scale", scale, "--lock", name, "--json").good(t).object(t)
+		if m["verified"] != true || fmt.Sprint(m["ranks"]) != ranks || !strings.Contains(m["transport"].(string), mpi.Library) {
+			t.Errorf("%s: result %v", name, m)
+		}
+	}
+	m := mpirun(t, "3", "topo", "--json").good(t).object(t)
+	if m["ranks"] != 3.0 {
+		t.Errorf("topo says %v", m)
+	}
+	for _, c := range []struct{ args, line string }{
+		{"topo --synthetic node:2", "machine"}, {"locks", "name "}, {"version", "rmalock "}, {"bench --acquires 10", "dmcs, latency"},
+	} {
+		o := mpirun(t, "3", strings.Fields(c.args)...).good(t)
+		if strings.Count("\n"+o.stdout, "\n"+c.line) != 1 {
+			t.Errorf("%s: not printed by one rank:\n%s", c.args, o.stdout)
+		}
+	}
+}
+
+func TestMPIBench(t *testing.T) {
+	for _, mode := range []string{"latency", "ecsb", "wcsb"} {
+		m := mpirun(t, "2", "bench", "--mode", mode, "--duration", "50ms", "--json").good(t).object(t)
+		sane(t, m)
+		if m["ranks"] != 2.0 || m["nodes"] != 1.0 {
+			t.Errorf("result %v", m)
+		}
+	}
+	// More ranks than cores, on most machines that run tests.
+	m := mpirun(t, "5", "bench", "--mode", "ecsb", "--acquires", "50", "--json").good(t).object(t)
+	sane(t, m)
+}
+
+func TestMPIErrorsAreSaidOnce(t *testing.T) {
+	bad := write(t, "bad.txt", strings.Repeat("1 2\n", 1000)+"3 x\n")
+	mpirun(t, "3", "dht", "--edges", bad).once(t, "bad.txt:1001:")
+	mpirun(t, "3", "dht", "--edges", filepath.Join(t.TempDir(), "missing.txt")).once(t, "missing.txt")
+	mpirun(t, "3", "dht", "--lock", "nonsense").once(t, `"nonsense"`)
+	mpirun(t, "3", "bench", "--ranks", "3").once(t, "mpirun -n")
+}
