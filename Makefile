@@ -10,7 +10,7 @@ GO ?= go
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup build run test test-go test-race test-mpi vet bench clean
+.PHONY: help setup build run test test-go test-race test-mpi verify vet bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -44,12 +44,16 @@ test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI a
 	$(GO) test -count=1 -timeout 20m $(MPI_TESTS)
 	$(GO) test -count=1 -timeout 20m -tags mpich $(MPI_TESTS)
 
-MPI_TESTS = ./rma/mpi ./lock/locktest ./cmd/rmalock
+MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree ./cmd/rmalock
+
+verify: setup ## test-mpi with the whole graph and every lock in every job; an hour and more on 2 cores
+	RMALOCK_FULL=1 $(GO) test -count=1 -timeout 3h -v -run UnderMPI ./lock/locktest ./bench/degree
+	RMALOCK_FULL=1 $(GO) test -count=1 -timeout 3h -v -run UnderMPI -tags mpich ./lock/locktest ./bench/degree
 
 bench: setup build ## D-MCS here, in C on MPI-3 RMA, and MPI_Win_lock: medians of 7 paired runs
 	mpicc.openmpi -O3 -march=native -o bin/bench-c-dmcs bench/c/dmcs.c
 	mpicc.openmpi -O3 -march=native -o bin/bench-c-winlock bench/c/winlock.c
-	$(GO) run ./bench/compare
+	$(GO) run ./bench/compare $(COMPARE)
 
 clean: ## removes bin
 	rm -rf bin
