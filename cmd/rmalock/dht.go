@@ -20,6 +20,8 @@ type dhtOptions struct {
 	edges   string
 	scale   int
 	seed    uint64
+	slots   int
+	heap    int
 	json    bool
 }
 
@@ -65,6 +67,8 @@ mpirun and in batch jobs it is not.`,
 	f.StringVar(&o.edges, "edges", "", "file of edges to read, instead of a random graph")
 	f.IntVar(&o.scale, "scale", 14, "random graph: it has 2^scale vertices and 16 times as many edges")
 	f.Uint64Var(&o.seed, "seed", 1, "random graph: another seed is another graph")
+	f.IntVar(&o.slots, "slots", 0, "slots of each rank's volume; 0: enough for the graph")
+	f.IntVar(&o.heap, "heap", 0, "overflow elements of each rank's volume; 0: enough for the graph")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("edges", "scale")
 	cmd.MarkFlagsMutuallyExclusive("edges", "seed")
@@ -89,7 +93,7 @@ func (o *dhtOptions) run(cmd *cobra.Command) error {
 	var res *degree.Result // at rank 0
 	var wrong atomic.Int64 // at all ranks
 	err = o.backend.job(func(c rma.Comm) error {
-		cfg := degree.Config{Source: random, Lock: o.lock}
+		cfg := degree.Config{Source: random, Lock: o.lock, Slots: o.slots, Heap: o.heap}
 		if o.edges != "" {
 			file, err := graph.OpenFile(o.edges)
 			if err := rma.Agree(c, err); err != nil {

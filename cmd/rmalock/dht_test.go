@@ -112,6 +112,8 @@ func TestDHTBadInput(t *testing.T) {
 	dht(t, "--edges", filepath.Join(t.TempDir(), "missing.txt")).bad(t, 1, "missing.txt", "no such file")
 	dht(t, "--edges", t.TempDir()).bad(t, 1, "is a directory")
 	dht(t, "--scale", "99").bad(t, 2, "1 to 48")
+	dht(t, "--scale", "8", "--slots", "4", "--heap", "5").bad(t, 1, "no free heap element", "all 5 are taken")
+	dht(t, "--scale", "8", "--slots", "-1").bad(t, 1, "Slots is -1")
 	dht(t, "--edges", "x", "--scale", "3").bad(t, 2, "edges", "scale")
 }
 

@@ -5,10 +5,13 @@ package main_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,4 +98,52 @@ func TestMPIErrorsAreSaidOnce(t *testing.T) {
 	mpirun(t, "3", "dht", "--edges", filepath.Join(t.TempDir(), "missing.txt")).once(t, "missing.txt")
 	mpirun(t, "3", "dht", "--lock", "nonsense").once(t, `"nonsense"`)
 	mpirun(t, "3", "bench", "--ranks", "3").once(t, "mpirun -n")
+	mpirun(t, "3", "dht", "--scale", "8", "--slots", "4", "--heap", "5").once(t, "no free heap element")
+}
+
+// TestMPIKilledRank: a rank dies in the middle of a job. The job ends at once, with
+// the launcher's message and a status other than 0.
+func TestMPIKilledRank(t *testing.T) {
+	program, err := mpiBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := make(chan bool, 1)
+	go func() {
+		for range 600 {
+			time.Sleep(50 * time.Millisecond)
+			if ranks := running(program); len(ranks) == 3 {
+				time.Sleep(500 * time.Millisecond) // into the workload
+				killed <- syscall.Kill(ranks[1], syscall.SIGKILL) == nil
+				return
+			}
+		}
+		killed <- false
+	}()
+	start := time.Now()
+	o := mpirun(t, "3", "bench", "--mode", "ecsb", "--duration", "60s", "--json")
+	if !<-killed {
+		t.Fatal("no rank was seen running")
+	}
+	if o.code == 0 || o.stdout != "" && strings.Contains(o.stdout, "acquires") || time.Since(start) > 50*time.Second {
+		t.Errorf("exit %d after %v\nstdout: %s\nstderr: %s", o.code, time.Since(start), o.stdout, o.stderr)
+	}
+	if says := o.stdout + o.stderr; !strings.Contains(says, "signal 9") {
+		t.Errorf("nobody says that a rank was killed:\n%s", says)
+	}
+	if left := running(program); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+// running finds the processes of a program.
+func running(program string) (pids []int) {
+	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, link := range links {
+		if path, err := os.Readlink(link); err == nil && path == program {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
