@@ -75,7 +75,10 @@ func (t *Table) lookup(v int, key int64) (int64, bool, error) {
 // find looks for a key in a chain from element e back to, and not including, end.
 // It returns the element, whose words are then in t.rec, or none.
 func (t *Table) find(v int, key, e, end int64) (int64, error) {
-	for e != end {
+	for left := t.cfg.Heap; e != end; left-- {
+		if left == 0 {
+			return none, t.circular(v)
+		}
 		if err := t.readElement(v, e); err != nil {
 			return none, err
 		}

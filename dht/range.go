@@ -78,7 +78,11 @@ func (t *Table) visitSlot(v int, slot [slotWords]int64, f func(key, value int64)
 			return err
 		}
 	}
-	for e := slot[slotLast]; e != none; {
+	left := t.cfg.Heap
+	for e := slot[slotLast]; e != none; left-- {
+		if left == 0 {
+			return t.circular(v)
+		}
 		if err := t.readElement(v, e); err != nil {
 			return err
 		}

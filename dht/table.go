@@ -17,6 +17,8 @@ var (
 	// are not taken. With atomics it may come a little early: while other ranks hold
 	// the last elements and are about to give them back.
 	ErrFull = errors.New("the volume's heap is full")
+	// ErrCorrupt is wrapped where a chain is not what the table's operations leave.
+	ErrCorrupt = errors.New("table is corrupt")
 	// ErrConfig is wrapped by errors about a Config.
 	ErrConfig = errors.New("bad configuration")
 )
@@ -230,4 +232,9 @@ func (t *Table) Lookup(key int64) (value int64, ok bool, err error) {
 // full is the error of a volume whose heap is full.
 func (t *Table) full(v int, key int64) error {
 	return fmt.Errorf("dht: volume %d has no free heap element for key %d, all %d are taken (Config.Heap): %w", v, key, t.cfg.Heap, ErrFull)
+}
+
+// circular is the error of a chain that is longer than the heap.
+func (t *Table) circular(v int) error {
+	return fmt.Errorf("dht: a chain of volume %d leads in a circle: Config.Locks does not exclude, or the window was written by others: %w", v, ErrCorrupt)
 }
