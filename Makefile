@@ -41,8 +41,8 @@ test-race: setup ## the same under the race detector, in short mode
 	$(GO) test -race -short $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare)
 
 test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI and MPICH; one host and two
-	$(GO) test -count=1 -timeout 20m $(MPI_TESTS)
-	$(GO) test -count=1 -timeout 20m -tags mpich $(MPI_TESTS)
+	$(GO) test -count=1 -p 1 -timeout 20m $(MPI_TESTS)
+	$(GO) test -count=1 -p 1 -timeout 20m -tags mpich $(MPI_TESTS)
 
 MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree ./cmd/rmalock
 

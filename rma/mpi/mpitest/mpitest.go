@@ -124,7 +124,7 @@ func Rerun(t *testing.T, j Job, name string, env ...string) ([]byte, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := 200 * time.Second
+	limit := 400 * time.Second
 	if os.Getenv("RMALOCK_FULL") != "" { // tests that do all there is to do
 		limit = time.Hour
 	}
