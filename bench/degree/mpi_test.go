@@ -54,8 +54,12 @@ func TestGraphUnderMPI(t *testing.T) {
 		source = rmat(t, 12)
 	}
 	edges, _ := source.Estimate()
-	jobs := append(mpitest.OneHost(1, 2, 4, 8),
-		mpitest.Job{Ranks: 2, Hosts: 2}, mpitest.Job{Ranks: 4, Hosts: 2}, mpitest.Job{Ranks: 8, Hosts: 2})
+	jobs := append(mpitest.OneHost(1, 2, 4, 8), mpitest.Job{Ranks: 2, Hosts: 2})
+	if mpi.Library != "MPICH" || full {
+		// MPICH 4.0.2 over pretended hosts with more ranks than cores is slow beyond
+		// measure, and with 8 ranks was seen to hang in MPI_Win_flush.
+		jobs = append(jobs, mpitest.Job{Ranks: 4, Hosts: 2}, mpitest.Job{Ranks: 8, Hosts: 2})
+	}
 	mpitest.Each(t, jobs, func(t *testing.T, c rma.Comm) {
 		names := []string{degree.Atomic}
 		for _, info := range lock.All() {

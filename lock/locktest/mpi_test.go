@@ -27,7 +27,7 @@ func slow(c rma.Comm, name string) bool {
 	if mpi.Library != "MPICH" || c.Size() <= 2 {
 		return false
 	}
-	return name == "mpi-win-lock" || c.Node().Count > 1 && name != "dmcs" && name != "fompi-rw"
+	return name == "mpi-win-lock" || c.Node().Count > 1 && name != "dmcs"
 }
 
 // TestEveryLockUnderMPI is the conformance suite for every lock of the module, the
