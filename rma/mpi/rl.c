@@ -401,41 +401,6 @@ static int conflicts(const rl_win *w, int i) {
 	return 0;
 }
 
-// MPICH spins inside MPI_Win_flush and never yields: where ranks exceed cores, it
-// burns the time slice that the target needs to answer. After a flush that took
-// longer than any network, the next ones wait for an operation of their own first,
-// with yields, behind which the flush is quick.
-#ifdef MPICH_VERSION
-enum { SLOW_FLUSH = 500000, POLITE_FOR = 64 };
-static int polite; // flushes
-
-static int wait_politely(rl_win *w, int target) {
-	static int64_t unused, word;
-	MPI_Request r;
-	int done = 0, rc;
-	rc = MPI_Rget_accumulate(&unused, 1, MPI_INT64_T, &word, 1, MPI_INT64_T, target, RL_FENCE, 1, MPI_INT64_T, MPI_NO_OP, w->win, &r);
-	while (rc == MPI_SUCCESS && !done) {
-		rc = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
-		if (!done) sched_yield();
-	}
-	return rc;
-}
-
-static int flush(rl_win *w, int target) {
-	int rc = MPI_SUCCESS;
-	int64_t start = rl_now();
-	if (polite > 0) {
-		polite--;
-		rc = wait_politely(w, target);
-	}
-	if (rc == MPI_SUCCESS) rc = MPI_Win_flush(target, w->win);
-	if (rl_now() - start > SLOW_FLUSH) polite = POLITE_FOR;
-	return rc;
-}
-#else
-static int flush(rl_win *w, int target) { return MPI_Win_flush(target, w->win); }
-#endif
-
 int rl_flush(rl_win *w, int target) {
 	int rc = MPI_SUCCESS;
 	ENTER();
@@ -443,14 +408,14 @@ int rl_flush(rl_win *w, int target) {
 	for (int i = 0; i < w->nops; i++) {
 		if (target >= 0 && w->ops[i].target != target) continue;
 		if (conflicts(w, i)) {
-			TRY(flush(w, w->ops[i].target));
+			TRY(MPI_Win_flush(w->ops[i].target, w->win));
 			for (int j = 0; j < i; j++)
 				if (w->ops[j].done && w->ops[j].target == w->ops[i].target) w->ops[j].done = 2; // complete
 		}
 		w->ops[i].done = 1;
 		TRY(issue(w, &w->ops[i]));
 	}
-	rc = target < 0 ? MPI_Win_flush_all(w->win) : flush(w, target);
+	rc = target < 0 ? MPI_Win_flush_all(w->win) : MPI_Win_flush(target, w->win);
 out:
 	end();
 	LEAVE(rc);
@@ -466,7 +431,7 @@ int rl_poll(rl_win *w, int target, int64_t disp, int cls) {
 		TRY(MPI_Get(&w->one, 1, MPI_INT64_T, target, d, 1, MPI_INT64_T, w->win));
 	else
 		TRY(MPI_Fetch_and_op(&unused, &w->one, MPI_INT64_T, target, d, MPI_NO_OP, w->win));
-	rc = flush(w, target);
+	rc = MPI_Win_flush(target, w->win);
 out:
 	end();
 	LEAVE(rc);

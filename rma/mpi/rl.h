@@ -32,7 +32,6 @@ typedef struct {
 
 #define RL_MAX 64
 #define RL_HEAD 16 // words before the user's in a part
-#define RL_FENCE 5 // the one that polite flushes read
 
 typedef struct {
 	MPI_Win win;

@@ -23,7 +23,6 @@ import (
 // its own pages. A part is 16 words for the window itself, then the user's words:
 //
 //	word 0 to 4   the self-test's
-//	word 5        read by flushes that wait politely (rl.c)
 //	word 8        low half: ranks asleep on the part (rma.HeaderBytes before the
 //	              words); high half: futex, counts wake-ups
 //	word 9        process id of the owner
