@@ -504,9 +504,6 @@ int rl_epochs_free(rl_win *w) {
 enum { NAP_MIN = 50000, NAP_MAX = 500000 };
 
 static int helper_needed; // windows with far ranks
-static int64_t helper_calls;
-
-int64_t rl_helper_calls(void) { return __atomic_load_n(&helper_calls, __ATOMIC_RELAXED); }
 
 static void *helper_thread(void *arg) {
 	int64_t nap = NAP_MIN, quiet = INT64_MAX;
@@ -520,7 +517,6 @@ static void *helper_thread(void *arg) {
 		progress();
 		int64_t took = rl_now() - t0;
 		pthread_mutex_unlock(&mu);
-		__atomic_fetch_add(&helper_calls, 1, __ATOMIC_RELAXED);
 		if (took < quiet) quiet = took;
 		quiet += quiet / 1024 + 1; // forget old minima
 		nap = took > 3 * quiet ? NAP_MIN : nap + nap / 4 > NAP_MAX ? NAP_MAX : nap + nap / 4;

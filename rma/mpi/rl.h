@@ -83,7 +83,6 @@ int rl_epochs_free(rl_win *w);
 // The progress helper.
 int rl_helper_start(void);
 void rl_helper_need(int delta);
-int64_t rl_helper_calls(void);
 
 // The cores that this process may run on.
 #define RL_CPUS 1024
