@@ -10,7 +10,7 @@ GO ?= go
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup build run test test-go test-race test-mpi verify vet bench clean
+.PHONY: help setup build run test test-go test-race test-mpi test-hosts test-slurm check-deep verify vet bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ build: ## bin/rmalock (Open MPI) and bin/rmalock-mpich
 run: setup build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, under D-MCS, verified
 	mpirun.openmpi --oversubscribe -n 4 bin/rmalock dht
 
-test: setup vet test-go test-race test-mpi ## everything below
+test: setup vet test-go test-race test-mpi test-hosts test-slurm ## everything below
 
 vet: setup ## go vet with and without cgo, and both MPIs
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go'))" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
@@ -35,16 +35,29 @@ vet: setup ## go vet with and without cgo, and both MPIs
 	$(GO) vet -tags mpich ./...
 
 test-go: setup ## all packages without cgo: inproc, locks, hashtable, topology, program
-	CGO_ENABLED=0 $(GO) test ./...
+	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
 
-test-race: setup ## the same under the race detector, in short mode
-	$(GO) test -race -short $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare)
+test-race: setup ## the same under the race detector, in short mode; not the simulator, whose ranks are one goroutine at a time
+	$(GO) test -race -short $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /examples)
+	$(GO) test -race -short -run 'Spread|TestConformance$$' ./check ./rma/sim
 
 test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI and MPICH; one host and two
 	$(GO) test -count=1 -p 1 -timeout 20m $(MPI_TESTS)
+	$(GO) test -count=1 -timeout 5m -run UnderMPI ./check
 	$(GO) test -count=1 -p 1 -timeout 20m -tags mpich $(MPI_TESTS)
+	$(GO) test -count=1 -timeout 5m -tags mpich -run UnderMPI ./check
 
-MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree ./cmd/rmalock
+MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree ./cmd/rmalock ./examples
+
+test-hosts: setup ## jobs over four hosts that this machine pretends, both MPIs; skipped with the reason where it cannot
+	scripts/test-hosts
+
+test-slurm: setup ## jobs/ under a real Slurm of four pretended nodes; skipped with the reason where it cannot
+	scripts/test-slurm
+
+check-deep: ## the checks with 64 ranks, and 256 with 20 acquires, and longer searches
+	RMALOCK_DEEP=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 3h -v -run 'Search|Mutants|DHT|LoseNothing|LosesNothing|Exhaustive|Deep' \
+		./rma/sim ./check ./dmcs ./baseline ./rmamcs ./rmarw
 
 verify: setup ## test-mpi with the whole graph and every lock in every job; an hour and more on 2 cores
 	RMALOCK_FULL=1 $(GO) test -count=1 -timeout 3h -v -run UnderMPI ./lock/locktest ./bench/degree

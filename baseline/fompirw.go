@@ -54,7 +54,7 @@ type RW struct {
 	nx      int // locks that this rank holds exclusively
 }
 
-var _ lock.Table = (*RW)(nil)
+var _ lock.Checked = (*RW)(nil)
 
 // A Variant of RW.
 type Variant uint8
@@ -118,6 +118,18 @@ func init() {
 			},
 		})
 	}
+}
+
+// Promise follows the protocol's table of costs.
+func (t *RW) Promise(mode lock.Mode) lock.Promise {
+	p := lock.Promise{Bypass: lock.Unbounded, Acquire: 1, Release: 1}
+	if mode == lock.Exclusive && t.variant != Local {
+		p.Acquire, p.Release = 2, 2
+	}
+	if mode == lock.Exclusive {
+		p.Acquire++ // taking the 1 back from G after a CAS that failed comes before the pause
+	}
+	return p
 }
 
 // entersG reports whether this rank's next exclusive Lock, or the Unlock that has

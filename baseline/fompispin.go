@@ -17,7 +17,7 @@ import (
 // is the exclusive one.
 type Spin struct{ table }
 
-var _ lock.Table = (*Spin)(nil)
+var _ lock.Checked = (*Spin)(nil)
 
 // NewSpin opens a table of foMPI-Spin locks. Collective; all ranks pass the same
 // Config.
@@ -44,6 +44,11 @@ func init() {
 			return NewSpin(c, Config{Locks: n, Home: home})
 		},
 	})
+}
+
+// Promise is the same for both modes.
+func (t *Spin) Promise(lock.Mode) lock.Promise {
+	return lock.Promise{Bypass: lock.Unbounded, Acquire: 1, Release: 1}
 }
 
 // Lock takes lock id, in exclusive mode whatever the mode.

@@ -1,234 +1,96 @@
-package baseline
+package baseline_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
-	"time"
 
+	"github.com/rmalock/rmalock/baseline"
+	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/rma/inproc"
 )
 
-// The tests of this file change a protocol through its window, and see that the
-// invariant that the change breaks is one that would be noticed.
+// all is a table whose shared mode is LockAll: what G is for.
+type all struct{ *baseline.RW }
 
-// A change gets a rank's operations instead of the window; between is the moment
-// at which a test lets the other rank run.
-type change func(o rma.Operation, below rma.Transport, r *rma.Results, between func())
-
-// changed is a Comm whose windows pass operations through a change.
-type changed struct {
-	rma.Comm
-	change  change
-	between func()
-}
-
-func (c changed) Allocate(spec rma.Spec) (*rma.Window, error) {
-	w, err := c.Comm.Allocate(spec)
-	if err != nil {
-		return nil, err
+func (t all) Lock(ctx context.Context, id int, mode lock.Mode) error {
+	if mode == lock.Shared {
+		return t.LockAll(ctx)
 	}
-	return rma.Decorate(w, func(t rma.Transport) rma.Transport { return &changing{Transport: t, c: c} }), nil
+	return t.RW.Lock(ctx, id, mode)
 }
 
-// changing does every operation when it is issued.
-type changing struct {
-	rma.Transport
-	c       changed
-	results rma.Results
-}
-
-func (t *changing) Issue(o rma.Operation) {
-	t.c.change(o, t.Transport, &t.results, t.c.between)
-}
-
-func (t *changing) Flush(_ int, r *rma.Results) (int, error) {
-	*r = t.results
-	return 0, nil
-}
-
-// do does an operation now.
-func do(o rma.Operation, below rma.Transport, r *rma.Results) {
-	below.Issue(o)
-	var all rma.Results
-	if _, err := below.Flush(o.Target, &all); err != nil {
-		panic(err)
+func (t all) Unlock(id int, mode lock.Mode) error {
+	if mode == lock.Shared {
+		return t.UnlockAll()
 	}
-	r[o.Slot] = all[o.Slot]
+	return t.RW.Unlock(id, mode)
 }
 
-// The displacements of G and, in a table of one lock, of L.
-const dispG, dispL = 0, 1
-
-// minus reports whether an operation takes back what a Lock added to a word.
-func minus(o rma.Operation, disp int) bool {
-	return o.Kind == rma.KindAccumulate && o.Operand < 0 && o.Disp == disp
-}
-
-// forgetG drops the subtraction from G after a CAS that failed.
-func forgetG() change {
-	var last rma.Kind
-	return func(o rma.Operation, below rma.Transport, r *rma.Results, _ func()) {
-		if minus(o, dispG) && last == rma.KindCompareAndSwap {
-			return
-		}
-		last = o.Kind
-		do(o, below, r)
+func (t all) TryLock(id int, mode lock.Mode) (bool, error) {
+	if mode == lock.Shared {
+		return false, errors.ErrUnsupported
 	}
+	return t.RW.TryLock(id, mode)
 }
 
-// testFirst looks at L before it adds the reader to it.
-func testFirst(o rma.Operation, below rma.Transport, r *rma.Results, between func()) {
-	if o.Kind != rma.KindFetchAndOp || o.Disp != dispL {
-		do(o, below, r)
-		return
+// second is a table of two locks of which the second is used: it has L elsewhere than G.
+type second struct{ *baseline.RW }
+
+func (t second) Lock(ctx context.Context, id int, mode lock.Mode) error {
+	return t.RW.Lock(ctx, id+1, mode)
+}
+func (t second) Unlock(id int, mode lock.Mode) error          { return t.RW.Unlock(id+1, mode) }
+func (t second) TryLock(id int, mode lock.Mode) (bool, error) { return t.RW.TryLock(id+1, mode) }
+
+func ofTwo(v baseline.Variant) lock.Info {
+	return lock.Info{Name: v.String() + ", the second lock", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		t, err := baseline.NewRW(c, baseline.Config{Locks: n + 1, Home: home}, v)
+		return second{t}, err
+	}}
+}
+
+func withAll(v baseline.Variant) lock.Info {
+	return lock.Info{Name: v.String() + " with LockAll", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		t, err := baseline.NewRW(c, baseline.Config{Locks: n, Home: home}, v)
+		return all{t}, err
+	}}
+}
+
+// TestSearch: the locks under schedules that are searched.
+func TestSearch(t *testing.T) {
+	for _, name := range []string{"fompi-spin", "fompi-rw"} {
+		t.Run(name, func(t *testing.T) { locktest.RunSearch(t, name) })
 	}
-	test := o
-	test.Kind = rma.KindGet
-	do(test, below, r)
-	seen := r[o.Slot]
-	between()
-	do(o, below, r)
-	r[o.Slot] = seen
-}
-
-// pauseAdd lets the other rank run before the reader adds itself to L.
-func pauseAdd(o rma.Operation, below rma.Transport, r *rma.Results, between func()) {
-	if o.Kind == rma.KindFetchAndOp && o.Disp == dispL {
-		between()
-	}
-	do(o, below, r)
-}
-
-// freeGFirst subtracts from G before L.
-func freeGFirst() change {
-	var l rma.Operation
-	return func(o rma.Operation, below rma.Transport, r *rma.Results, between func()) {
-		switch {
-		case minus(o, dispL):
-			l = o
-		case minus(o, dispG):
-			do(o, below, r)
-			between()
-			do(l, below, r)
-		default:
-			do(o, below, r)
-		}
-	}
-}
-
-// pauseFree lets the other rank run between the subtractions from L and G.
-func pauseFree(o rma.Operation, below rma.Transport, r *rma.Results, between func()) {
-	if minus(o, dispG) {
-		between()
-	}
-	do(o, below, r)
-}
-
-func plain(o rma.Operation, below rma.Transport, r *rma.Results, _ func()) { do(o, below, r) }
-
-// always is a change without memory.
-func always(c change) func() change { return func() change { return c } }
-
-// failedTry has rank 1 fail to get what rank 0 holds, and looks at the words
-// afterwards.
-func failedTry(ch func() change) error {
-	return inproc.RunNodes(2, 1, func(c rma.Comm) error {
-		tab, err := NewRW(changed{c, ch(), nil}, Config{}, FoMPI)
+	for _, name := range []string{"fompi-rw-local", "ompi-rw"} {
+		info, err := lock.Lookup(name)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		if c.Rank() == 0 {
-			err = errors.Join(holdX(tab), c.Barrier(), c.Barrier(), tab.Unlock(0, lock.Exclusive))
-		} else {
-			err = c.Barrier()
-			if got, e := tab.TryLock(0, lock.Exclusive); got || e != nil {
-				err = fmt.Errorf("TryLock: %v, %v", got, e)
-			}
-			err = errors.Join(err, c.Barrier())
-		}
-		return errors.Join(err, atRest(c, tab), tab.Free())
-	})
+		t.Run(name, func(t *testing.T) { locktest.RunVariant(t, info) })
+	}
+	for _, v := range []baseline.Variant{baseline.FoMPI, baseline.Undo} {
+		t.Run(v.String()+"-all", func(t *testing.T) { locktest.RunVariant(t, withAll(v)) })
+	}
 }
 
-// readerMeetsWriter has rank 0 lock while rank 1 is on its way in as a reader.
-func readerMeetsWriter(ch func() change) error {
-	here, there := make(chan bool), make(chan bool) // rank 1 is on its way; rank 0 holds
-	return inproc.RunNodes(2, 1, func(c rma.Comm) error {
-		if c.Rank() == 0 {
-			tab, err := NewRW(changed{c, plain, nil}, Config{}, FoMPI)
-			if err != nil {
-				return err
-			}
-			<-here
-			err = holdX(tab)
-			there <- true
-			return errors.Join(err, c.Barrier(), tab.Unlock(0, lock.Exclusive), tab.Free())
-		}
-		tab, err := NewRW(changed{c, ch(), func() { here <- true; <-there }}, Config{}, FoMPI)
-		if err != nil {
-			return err
-		}
-		got, err := tab.TryLock(0, lock.Shared)
-		if got {
-			err = errors.New("a reader and a writer hold the lock")
-		}
-		return errors.Join(c.Barrier(), err, tab.Free())
+// TestMutants: a lock with a mistake does not pass.
+func TestMutants(t *testing.T) {
+	t.Run("fompi-spin", func(t *testing.T) {
+		const swap = "L is 0 or 1, and to write 1 over 1 changes nothing: it is a swap"
+		locktest.RunMutants(t, "fompi-spin", []check.Equivalent{
+			{Phase: check.Acquiring, Step: "CompareAndSwap", Mutation: check.Blind, Why: swap},
+			{Phase: check.Trying, Step: "CompareAndSwap", Mutation: check.Blind, Why: swap},
+			{Phase: check.Releasing, Step: "Accumulate", Mutation: check.Torn, Why: "nobody changes L while it is 1 but its holder"},
+		})
 	})
-}
-
-// allMeetsWriter has rank 1 want everything while rank 0 frees a lock.
-func allMeetsWriter(ch func() change) error {
-	here, there := make(chan bool), make(chan bool) // rank 0 is half out; rank 1 has looked
-	return inproc.RunNodes(2, 1, func(c rma.Comm) error {
-		if c.Rank() == 0 {
-			tab, err := NewRW(changed{c, ch(), func() { here <- true; <-there }}, Config{}, FoMPI)
-			if err != nil {
-				return err
-			}
-			return errors.Join(holdX(tab), tab.Unlock(0, lock.Exclusive), tab.Free())
-		}
-		tab, err := NewRW(changed{c, plain, nil}, Config{}, FoMPI)
-		if err != nil {
-			return err
-		}
-		<-here
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Millisecond)
-		defer cancel()
-		err = tab.LockAll(ctx)
-		if err == nil {
-			if l, e := tab.w.GetFlush(0, dispL); e != nil || !noWriter(l) {
-				err = fmt.Errorf("LockAll has everything, but L is %d (%v)", l, e)
-			}
-			err = errors.Join(err, tab.UnlockAll())
-		} else if errors.Is(err, lock.ErrDeadline) {
-			err = nil
-		}
-		there <- true
-		return errors.Join(err, tab.Free())
-	})
-}
-
-func TestMutationsAreCaught(t *testing.T) {
-	for _, m := range []struct {
-		name     string
-		check    func(func() change) error
-		as, away func() change // of the protocol as it is, and changed; one for each rank
-		says     string
-	}{
-		{"G kept after a failed CAS", failedTry, always(plain), forgetG, "at rest G of rank 0 is 0x1"},
-		{"a reader that looks before it adds", readerMeetsWriter, always(pauseAdd), always(testFirst), "a reader and a writer"},
-		{"G freed before L", allMeetsWriter, always(pauseFree), freeGFirst, "but L is 1"},
-	} {
-		if err := m.check(m.as); err != nil {
-			t.Errorf("the protocol fails the check for: %s: %v", m.name, err)
-		}
-		if err := m.check(m.away); err == nil || !strings.Contains(err.Error(), m.says) {
-			t.Errorf("not caught: %s: %v", m.name, err)
-		}
+	t.Run("fompi-rw-local", func(t *testing.T) { locktest.RunMutants(t, "fompi-rw-local", nil) })
+	const over = "the holder is out when it begins to take back: nobody is harmed who finds one word free a moment before the other"
+	both := []check.Equivalent{{Phase: check.Releasing, Mutation: check.Late, Why: over}}
+	for _, v := range []baseline.Variant{baseline.FoMPI, baseline.Undo} {
+		both[0].Step = "Accumulate SUM " + v.String() + ".L"
+		t.Run(v.String(), func(t *testing.T) { locktest.RunMutants(t, v.String(), both, withAll(v), ofTwo(v)) })
 	}
 }

@@ -88,6 +88,19 @@ func (t *table) Backoff() Backoff { return t.backoff }
 // Free closes the window. Collective. A held lock is a mistake of the caller.
 func (t *table) Free() error { return t.w.Free() }
 
+// Idle checks that the rank's words are 0 and its handle holds nothing.
+func (t *table) Idle() error {
+	if t.held.busy != 0 || t.held.all {
+		return fmt.Errorf("baseline: %s: a rank holds %b (everything: %v)", t.name, t.held.busy, t.held.all)
+	}
+	for disp := range t.w.Words() {
+		if v := t.w.Peek(disp); v != 0 {
+			return fmt.Errorf("baseline: %s: %s of rank %d is %#x, want 0", t.name, t.w.Spec().WordName(disp), t.w.Rank(), v)
+		}
+	}
+	return nil
+}
+
 // at is the home of a lock and the displacement of its word there.
 func (t *table) at(id int) (home, disp int) {
 	if uint(id) >= uint(t.locks) {

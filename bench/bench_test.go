@@ -15,6 +15,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/rmatest"
 )
 
 // measure runs a Config on ranks of one node and returns rank 0's Result.
@@ -74,6 +75,12 @@ func TestAcquiresInEveryMode(t *testing.T) {
 			r := measure(t, 1, 3, bench.Config{Lock: "dmcs", Mode: mode, Acquires: 300})
 			sane(t, r)
 			want := int64(3 * 270) // the first tenth is warm-up
+			if mode == bench.DHT {
+				want = 2 * 270
+				if r.PerRank[0] != 0 {
+					t.Errorf("rank 0 worked: %v", r.PerRank)
+				}
+			}
 			if mode == bench.Latency {
 				want = 270
 				if r.PerRank[1] != 0 || r.PerRank[2] != 0 {
@@ -92,6 +99,9 @@ func TestAcquiresInEveryMode(t *testing.T) {
 
 func TestDurationInEveryMode(t *testing.T) {
 	for _, mode := range bench.Modes() {
+		if mode == bench.DHT {
+			continue // has none
+		}
 		t.Run(string(mode), func(t *testing.T) {
 			r := measure(t, 1, 2, bench.Config{Lock: "dmcs", Mode: mode, Duration: 40 * time.Millisecond})
 			sane(t, r)
@@ -163,7 +173,7 @@ func TestValidate(t *testing.T) {
 		is   error
 	}{
 		{bench.Config{Lock: "nope", Mode: bench.ECSB}, "dmcs", lock.ErrConfig},
-		{bench.Config{Lock: "dmcs", Mode: "nope"}, "latency, ecsb, sob, wcsb, warb", bench.ErrConfig},
+		{bench.Config{Lock: "dmcs", Mode: "nope"}, "latency, lb, ecsb, sob, wcsb, warb, dht", bench.ErrConfig},
 		{bench.Config{Lock: "dmcs", Mode: bench.ECSB, Duration: -1}, "duration", bench.ErrConfig},
 		{bench.Config{Lock: "dmcs", Mode: bench.ECSB, Acquires: -1}, "acquires", bench.ErrConfig},
 		{bench.Config{Lock: "dmcs", Mode: bench.ECSB, Acquires: 1, Duration: 1}, "both", bench.ErrConfig},
@@ -171,6 +181,14 @@ func TestValidate(t *testing.T) {
 		{bench.Config{Lock: "dmcs", Mode: bench.ECSB, Readers: 1.5}, "0 to 1", bench.ErrConfig},
 		{bench.Config{Lock: "dmcs", Mode: bench.ECSB, Readers: math.NaN()}, "0 to 1", bench.ErrConfig},
 		{bench.Config{Lock: "dmcs", Mode: bench.ECSB, Readers: 0.5}, "no shared mode", bench.ErrConfig},
+		{bench.Config{Lock: bench.Atomic, Mode: bench.ECSB}, `"atomic"`, lock.ErrConfig},
+		{bench.Config{Lock: "dmcs", Mode: bench.DHT, Duration: 1}, "no duration", bench.ErrConfig},
+		{bench.Config{Lock: "dmcs", Mode: bench.DHT, Locks: 2}, "one volume", bench.ErrConfig},
+		{bench.Config{Lock: "dmcs:", Mode: bench.ECSB}, "name=value", lock.ErrConfig},
+		{bench.Config{Lock: "dmcs:tr", Mode: bench.ECSB}, "name=value", lock.ErrConfig},
+		{bench.Config{Lock: "dmcs:tr=1:tr=2", Mode: bench.ECSB}, "twice", lock.ErrConfig},
+		{bench.Config{Lock: "testrw:tr=1", Mode: bench.ECSB}, `no parameter "tr"; it has: wait, start`, lock.ErrConfig},
+		{bench.Config{Lock: "dmcs:tr=1", Mode: bench.ECSB}, `no parameter "tr"; it has: none`, lock.ErrConfig},
 	} {
 		err := c.cfg.Validate()
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
@@ -180,6 +198,10 @@ func TestValidate(t *testing.T) {
 	cfg := bench.Config{Lock: "dmcs", Mode: bench.ECSB}
 	if err := cfg.Validate(); err != nil || cfg.Duration != time.Second || cfg.Locks != 1 {
 		t.Errorf("defaults %+v, error %v; want 1 s and 1 lock", cfg, err)
+	}
+	cfg = bench.Config{Lock: "dmcs", Mode: bench.LB}
+	if err := cfg.Validate(); err != nil || cfg.Duration != 0 || cfg.Acquires != 100_000 {
+		t.Errorf("defaults of LB %+v, error %v; want the paper's 100,000 acquires", cfg, err)
 	}
 }
 
@@ -263,6 +285,9 @@ func TestOpenFailsAtOneRank(t *testing.T) {
 }
 
 func TestTimedLoopsDoNotAllocate(t *testing.T) {
+	if rmatest.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
 	for _, mode := range []bench.Mode{bench.Latency, bench.ECSB, bench.SOB} {
 		allocations := func(acquires int) float64 {
 			return testing.AllocsPerRun(1, func() { measure(t, 1, 1, bench.Config{Lock: "dmcs", Mode: mode, Acquires: acquires}) })

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/topo"
 )
 
 var (
@@ -21,45 +21,67 @@ type Mode string
 
 const (
 	Latency Mode = "latency"
+	LB      Mode = "lb"
 	ECSB    Mode = "ecsb"
 	SOB     Mode = "sob"
 	WCSB    Mode = "wcsb"
 	WARB    Mode = "warb"
+	DHT     Mode = "dht"
 )
 
 // Modes lists the workloads in the order of rma-rw, section 5.
-func Modes() []Mode { return []Mode{Latency, ECSB, SOB, WCSB, WARB} }
+func Modes() []Mode { return []Mode{Latency, LB, ECSB, SOB, WCSB, WARB, DHT} }
+
+// What a run is long without Config.Duration and Config.Acquires.
+const (
+	defaultDuration = time.Second
+	defaultLB       = 100_000 // acquires of each rank, as in the paper
+	defaultDHT      = 1000    // operations of each rank
+)
 
 // Config says what to measure. All ranks pass the same.
 type Config struct {
-	Lock string // name in the registry of package lock
-	Mode Mode   // workload
+	// Lock is the lock in text, as ParseLock reads it; in mode dht also Atomic.
+	Lock string
+	Mode Mode // workload
 
-	// Duration of warm-up and measurement together. 0 if Acquires is set; 1 s if
-	// neither is.
+	// Duration of warm-up and measurement together. Mode dht has none.
 	Duration time.Duration
-	// Acquires of each rank, warm-up included. 0 means Duration decides.
+	// Acquires of each rank, warm-up included. If neither is set it is 100,000 in mode
+	// lb, as in the paper, 1,000 in mode dht, and otherwise Duration is 1 s; in virtual
+	// time see Virtual.
 	Acquires int
 
 	// Locks in the table; each acquire takes one of them at random. 0 means 1.
 	Locks int
-	// Readers is the share of acquires in shared mode, 0 to 1. F_W of the paper is
-	// 1 - Readers.
+	// Readers is the share of acquires in shared mode, 0 to 1; in mode dht of reads.
+	// F_W of the paper is 1 - Readers.
 	Readers float64
+	// Seed of the ranks' random choices.
+	Seed uint64
+	// Topology is the machine of the ranks, for locks that want to know it; nil means
+	// the one that is discovered.
+	Topology *topo.Topology
+
+	pool *pool // of a run in virtual time
 }
 
 // Validate fills in defaults and reports what is wrong. Errors wrap ErrConfig or
 // lock.ErrConfig.
 func (c *Config) Validate() error {
-	info, err := lock.Lookup(c.Lock)
-	if err != nil {
-		return err
-	}
 	known := false
 	var names []string
 	for _, m := range Modes() {
 		known = known || m == c.Mode
 		names = append(names, string(m))
+	}
+	shared := true
+	if c.Mode != DHT || c.Lock != Atomic {
+		lck, err := ParseLock(c.Lock)
+		if err != nil {
+			return err
+		}
+		shared = lck.Shared || c.Mode == DHT // which locks for reading as for writing, then
 	}
 	switch {
 	case !known:
@@ -74,14 +96,28 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("locks is %d, want at least 1: %w", c.Locks, ErrConfig)
 	case !(c.Readers >= 0 && c.Readers <= 1):
 		return fmt.Errorf("share of readers is %v, want 0 to 1: %w", c.Readers, ErrConfig)
-	case c.Readers > 0 && !info.Shared:
+	case c.Readers > 0 && !shared:
 		return fmt.Errorf("lock %q has no shared mode, so all acquires must be exclusive: %w", c.Lock, ErrConfig)
+	case c.Mode == DHT && c.Duration > 0:
+		return fmt.Errorf("mode dht takes a number of acquires and no duration, since its table must have room for all inserts: %w", ErrConfig)
+	case c.Mode == DHT && c.Locks > 1:
+		return fmt.Errorf("locks is %d, want 1 in mode dht: all ranks work on one volume: %w", c.Locks, ErrConfig)
 	}
 	if c.Duration == 0 && c.Acquires == 0 {
-		c.Duration = time.Second
+		switch c.Mode {
+		case LB:
+			c.Acquires = defaultLB
+		case DHT:
+			c.Acquires = defaultDHT
+		default:
+			c.Duration = defaultDuration
+		}
 	}
 	if c.Locks == 0 {
 		c.Locks = 1
 	}
 	return nil
 }
+
+// Writers is F_W of the paper, the share of exclusive acquires.
+func (c *Config) Writers() float64 { return round(1 - c.Readers) }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 )
@@ -21,9 +20,9 @@ type tallied struct {
 
 // count runs about n acquires of the workload and counts the lock's operations.
 // Each rank may pass another number. Collective.
-func count(c rma.Comm, info lock.Info, cfg *Config, n int64) (*tallied, error) {
+func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*tallied, error) {
 	var tally hook.Tally
-	w, err := newWorker(c, hook.Count(c, &tally), info, cfg)
+	w, err := open(c, hook.Count(c, &tally), lck, cfg)
 	if err != nil {
 		return nil, err
 	}

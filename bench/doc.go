@@ -1,12 +1,17 @@
 // Package bench measures a lock with the workloads of rma-rw, section 5:
 //
-//	latency  LB: rank 0 acquires and releases alone, the others wait idle
+//	latency  rank 0 acquires and releases alone, the others wait idle
+//	lb       LB: all ranks acquire and release; its figure is the mean
 //	ecsb     empty critical section, all ranks
 //	sob      a single operation: one memory access at the lock's home, all ranks
 //	wcsb     increments a shared counter and spins 1 to 4 us in the critical section
 //	warb     empty critical section, then waits 1 to 4 us after the release
+//	dht      all ranks but rank 0 insert into a hashtable at rank 0 and read from it;
+//	         its figure is the total time
 //
-// [Run] is collective and returns a [Result] at rank 0.
+// [Run] is collective and returns a [Result] at rank 0. [Virtual] runs a whole job in
+// virtual time, with thousands of ranks. A [Sweep] is a set of such runs, a [Store]
+// keeps them in files; package bench/plot draws them.
 //
 // # What is measured
 //
@@ -25,12 +30,14 @@
 // because reading a clock costs more than an uncontended acquire, and the
 // quantiles are those of the batch means. In the other modes single acquires are
 // sampled: as many as keep the cost of the clock near 2 %, and at least one in
-// 128. A sample contains one reading of the clock (two in sob and wcsb).
+// 128; each stands for the acquires up to the rank's next sample. A sample contains one reading of the clock (two in sob and wcsb). The mean is
+// that of the samples, but in modes latency and lb that of all acquires: the time
+// that the ranks worked, divided by their acquires.
 //
 // Operations per acquire come from a short pass of the same workload on a second
 // table of locks whose windows are counted (rma/hook), after the timed one, so
 // that counting does not disturb the times. Operations on the workload's own data
-// are not counted.
+// are not counted, but in mode dht, where atomics alone are one of the ways.
 //
 // Nothing in the timed loops allocates; the number of garbage collections during
 // the measurement is reported.
@@ -39,4 +46,16 @@
 // and its end value is checked: a lock that does not exclude fails with
 // [ErrExclusion]. The spin, which the paper has after the increment, is between the
 // read and the write, where it costs the same and makes a lost update likely.
+//
+// In dht the table holds 1,024 elements at first. A read looks one of them up, at
+// random, and an insert makes a new one, so that as in the paper every insert writes;
+// the volume has room for all. What is found and left is checked, with the same error.
+//
+// # In virtual time
+//
+// The workloads are the same and read time from the communicator alone. A run on a
+// model says so ([Result.Simulated]), names the machine and the constants of it that
+// are known to no more than a range, and says, as a [Band], what the ends of these
+// ranges would come to. There are no cores to share, no collector, and counting is
+// free, so that operations are counted in the measurement itself.
 package bench

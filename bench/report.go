@@ -15,48 +15,83 @@ import (
 // WriteText writes the Result for people.
 func (r *Result) WriteText(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: %s on %s with %s", r.Lock, r.Mode, plural(r.Ranks, "rank"), plural(r.Nodes, "node"), plural(r.Cores, "core"))
-	if r.Oversubscribed {
-		b.WriteString(" (oversubscribed: more ranks than cores)")
+	fmt.Fprintf(&b, "%s, %s: %s on %s", r.Lock, r.Mode, plural(r.Ranks, "rank"), plural(r.Nodes, "node"))
+	switch {
+	case r.Simulated:
+		fmt.Fprintf(&b, ", simulated on %s", r.Machine)
+	case r.Oversubscribed:
+		fmt.Fprintf(&b, " with %s (oversubscribed: more ranks than cores)", plural(r.Cores, "core"))
+	default:
+		fmt.Fprintf(&b, " with %s", plural(r.Cores, "core"))
 	}
 	b.WriteByte('\n')
 	if r.Locks > 1 {
 		fmt.Fprintf(&b, "locks       %d, one at random per acquire\n", r.Locks)
 	}
-	if r.Writers < 1 {
+	switch {
+	case r.Mode == DHT:
+		fmt.Fprintf(&b, "inserts     %.4g %% of operations, into rank 0's volume by %s\n", 100*r.Writers, plural(r.Ranks-1, "rank"))
+	case r.Writers < 1:
 		fmt.Fprintf(&b, "writers     %.4g %% of acquires\n", 100*r.Writers)
 	}
 	fmt.Fprintf(&b, "transport   %s\n", r.Transport)
-	fmt.Fprintf(&b, "throughput  %.6g acquires per second (%d in %s)\n", r.PerSecond, r.Acquires, duration(r.Seconds*1e9))
-	fmt.Fprintf(&b, "latency     median %s, min %s, 99 %% %s, 99.9 %% %s, max %s\n",
-		duration(r.Median), duration(r.Min), duration(r.P99), duration(r.P999), duration(r.Max))
+	what := "acquire"
+	if r.Mode == DHT {
+		what = "operation"
+	}
+	fmt.Fprintf(&b, "throughput  %.6g %ss per second (%d in %s)\n", r.PerSecond, what, r.Acquires, duration(r.Seconds*1e9))
+	fmt.Fprintf(&b, "latency     mean %s, median %s, min %s, 99 %% %s, 99.9 %% %s, max %s\n",
+		duration(r.Mean), duration(r.Median), duration(r.Min), duration(r.P99), duration(r.P999), duration(r.Max))
+	r.writeBand(&b)
 	switch {
 	case r.Mode == Latency:
 		b.WriteString("            of one acquire and release, as means of batches\n")
 	case r.Ranks > 1:
 		least, most := 0, 0
-		for i, n := range r.PerRank {
-			if n < r.PerRank[least] {
+		shares := r.shares()
+		for i, n := range shares {
+			if n < shares[least] {
 				least = i
 			}
-			if n > r.PerRank[most] {
+			if n > shares[most] {
 				most = i
 			}
 		}
-		share := func(i int) float64 { return 100 * float64(r.PerRank[i]) / float64(max(1, r.Acquires)) }
-		fmt.Fprintf(&b, "shares      deviation %.2f %% of a fair share of %.2f %%; least %.2f %% (rank %d), most %.2f %% (rank %d)\n",
-			100*r.ShareDeviation, 100/float64(r.Ranks), share(least), least, share(most), most)
+		share := func(i int) float64 { return 100 * float64(shares[i]) / float64(max(1, r.Acquires)) }
+		first := r.Ranks - len(shares)
+		fmt.Fprintf(&b, "shares      deviation %.2f %% of a fair share of %.3g %%; least %.3g %% (rank %d), most %.3g %% (rank %d)\n",
+			100*r.ShareDeviation, 100/float64(len(shares)), share(least), first+least, share(most), first+most)
 	}
-	fmt.Fprintf(&b, "collector   %s, GOGC %s\n", plural(int(r.NumGC), "collection"), r.GOGC)
+	if r.Simulated {
+		fmt.Fprintf(&b, "simulated   %d operations on windows, polls included; seed %d\n", r.Operations, r.Seed)
+	} else {
+		fmt.Fprintf(&b, "collector   %s, GOGC %s\n", plural(int(r.NumGC), "collection"), r.GOGC)
+	}
 	if len(r.Ops) == 0 {
 		b.WriteString("operations  none on windows: the lock is the transport's own\n")
 	} else {
-		fmt.Fprintf(&b, "operations  %.3g per acquire on other ranks\n", r.RemoteOps)
+		fmt.Fprintf(&b, "operations  %.3g per %s on other ranks\n", r.RemoteOps, what)
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil || len(r.Ops) == 0 {
 		return err
 	}
 	return r.writeOps(out)
+}
+
+// writeBand writes the constants that are not known well and what they come to.
+func (r *Result) writeBand(b *strings.Builder) {
+	if r.Band != nil {
+		fmt.Fprintf(b, "band        %.4g to %.4g per second, mean %s to %s, median %s to %s, 99 %% %s to %s\n",
+			r.Band.PerSecond.Min, r.Band.PerSecond.Max, duration(r.Band.Mean.Min), duration(r.Band.Mean.Max),
+			duration(r.Band.Median.Min), duration(r.Band.Median.Max), duration(r.Band.P99.Min), duration(r.Band.P99.Max))
+	}
+	for i, c := range r.Weak {
+		title := ""
+		if i == 0 {
+			title = "constants"
+		}
+		fmt.Fprintf(b, "%-12s%s is weak: %.4g to %.4g %s, taken as %.4g\n", title, c.Name, c.Low, c.High, c.Unit, c.Value)
+	}
 }
 
 // writeOps writes the table of operations per acquire.
@@ -94,8 +129,22 @@ func steps() []string {
 }
 
 // WriteCSV writes a line of column names and a line of values. acquires_per_rank
-// is one column, its numbers separated by spaces.
+// is one column, its numbers separated by spaces. The columns of a band are empty
+// where there is none.
 func (r *Result) WriteCSV(out io.Writer) error {
+	names, values := r.columns()
+	w := csv.NewWriter(out)
+	return w.WriteAll([][]string{names, values})
+}
+
+// WriteCSVRow writes the line of values alone.
+func (r *Result) WriteCSVRow(out io.Writer) error {
+	_, values := r.columns()
+	return csv.NewWriter(out).WriteAll([][]string{values})
+}
+
+// columns are the names and values of WriteCSV.
+func (r *Result) columns() (names, values []string) {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	columns := []struct{ name, value string }{
 		{"mode", string(r.Mode)},
@@ -107,9 +156,13 @@ func (r *Result) WriteCSV(out io.Writer) error {
 		{"cores", strconv.Itoa(r.Cores)},
 		{"oversubscribed", strconv.FormatBool(r.Oversubscribed)},
 		{"transport", r.Transport},
+		{"simulated", strconv.FormatBool(r.Simulated)},
+		{"machine", r.Machine},
+		{"seed", strconv.FormatUint(r.Seed, 10)},
 		{"duration_seconds", number(r.Seconds)},
 		{"acquires", strconv.FormatInt(r.Acquires, 10)},
 		{"acquires_per_second", number(r.PerSecond)},
+		{"ns_per_acquire_mean", number(r.Mean)},
 		{"ns_per_acquire_median", number(r.Median)},
 		{"ns_per_acquire_min", number(r.Min)},
 		{"ns_per_acquire_p99", number(r.P99)},
@@ -121,13 +174,20 @@ func (r *Result) WriteCSV(out io.Writer) error {
 		{"num_gc", strconv.FormatInt(r.NumGC, 10)},
 		{"gogc", r.GOGC},
 	}
-	var names, values []string
 	for _, c := range columns {
 		names = append(names, c.name)
 		values = append(values, c.value)
 	}
-	w := csv.NewWriter(out)
-	return w.WriteAll([][]string{names, values})
+	for _, name := range []string{"duration_seconds", "acquires_per_second", "ns_per_acquire_mean", "ns_per_acquire_median", "ns_per_acquire_p99", "ns_per_acquire_p999"} {
+		names = append(names, name+"_low", name+"_high")
+		low, high := "", ""
+		if r.Band != nil {
+			b := r.Band.of(name)
+			low, high = number(b.Min), number(b.Max)
+		}
+		values = append(values, low, high)
+	}
+	return names, values
 }
 
 func plural(n int, what string) string {

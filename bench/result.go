@@ -10,20 +10,34 @@ import (
 // A Result is what Run found. Its JSON is stable.
 type Result struct {
 	Mode           Mode    `json:"mode"`
-	Lock           string  `json:"lock"`
+	Lock           string  `json:"lock"`        // in text, with its parameters
+	Shared         bool    `json:"shared_mode"` // the lock has one
 	Locks          int     `json:"locks"`
-	Writers        float64 `json:"writers"` // share of exclusive acquires
+	Writers        float64 `json:"writers"` // share of exclusive acquires; in mode dht of inserts
+	Seed           uint64  `json:"seed"`
 	Ranks          int     `json:"ranks"`
 	Nodes          int     `json:"nodes"`
 	Cores          int     `json:"cores"` // that the job may use
 	Oversubscribed bool    `json:"oversubscribed"`
 	Transport      string  `json:"transport"`
 
+	// Of a run in virtual time. The weak constants are those of the machine that are
+	// known to no more than a range.
+	Simulated  bool       `json:"simulated"`
+	Machine    string     `json:"machine,omitempty"`
+	About      string     `json:"machine_about,omitempty"`
+	Weak       []Constant `json:"weak_constants,omitempty"`
+	Operations int64      `json:"simulated_operations,omitempty"` // on windows, polls included
+	Band       *Band      `json:"band,omitempty"`
+
 	Seconds   float64 `json:"duration_seconds"` // measured, without warm-up
 	Acquires  int64   `json:"acquires"`         // in that time, by all ranks
 	PerSecond float64 `json:"acquires_per_second"`
 
-	// Nanoseconds in Lock and Unlock of one acquire; in mode latency, batch means.
+	// Nanoseconds in Lock and Unlock of one acquire; in mode latency, batch means; in
+	// mode dht, of one operation on the table. In modes latency and lb the mean is that
+	// of all acquires, otherwise of those sampled.
+	Mean   float64 `json:"ns_per_acquire_mean"`
 	Median float64 `json:"ns_per_acquire_median"`
 	Min    float64 `json:"ns_per_acquire_min"`
 	P99    float64 `json:"ns_per_acquire_p99"`
@@ -32,7 +46,8 @@ type Result struct {
 
 	PerRank []int64 `json:"acquires_per_rank"`
 	// ShareDeviation is the standard deviation of acquires_per_rank divided by their
-	// mean; 0 is a perfectly even share. In mode latency it is 0.
+	// mean; 0 is a perfectly even share. In mode latency it is 0; in mode dht rank 0 is
+	// left out.
 	ShareDeviation float64 `json:"share_deviation"`
 
 	// Ops are the lock's operations per acquire, by kind and distance of the target
@@ -43,6 +58,53 @@ type Result struct {
 
 	NumGC int64  `json:"num_gc"` // garbage collections while measuring, all processes
 	GOGC  string `json:"gogc"`   // percent, or "off"
+}
+
+// A Band is what a run in virtual time comes to while each weak constant in turn goes
+// to the ends of its range, the others staying where they are.
+type Band struct {
+	Seconds   Range `json:"duration_seconds"`
+	PerSecond Range `json:"acquires_per_second"`
+	Mean      Range `json:"ns_per_acquire_mean"`
+	Median    Range `json:"ns_per_acquire_median"`
+	P99       Range `json:"ns_per_acquire_p99"`
+	P999      Range `json:"ns_per_acquire_p999"`
+}
+
+// A Range is from the least to the greatest.
+type Range struct {
+	Min float64 `json:"min"`
+	Max float64 `json:"max"`
+}
+
+// of is the range of a figure, by its name in JSON.
+func (b *Band) of(name string) *Range {
+	switch name {
+	case "duration_seconds":
+		return &b.Seconds
+	case "acquires_per_second":
+		return &b.PerSecond
+	case "ns_per_acquire_mean":
+		return &b.Mean
+	case "ns_per_acquire_median":
+		return &b.Median
+	case "ns_per_acquire_p99":
+		return &b.P99
+	}
+	return &b.P999
+}
+
+// widen takes the figures of a run into the band.
+func (b *Band) widen(r *Result) {
+	for _, f := range []struct {
+		band *Range
+		v    float64
+	}{{&b.Seconds, r.Seconds}, {&b.PerSecond, r.PerSecond}, {&b.Mean, r.Mean}, {&b.Median, r.Median}, {&b.P99, r.P99}, {&b.P999, r.P999}} {
+		if *f.band == (Range{}) {
+			*f.band = Range{f.v, f.v}
+		}
+		*f.band = Range{min(f.band.Min, f.v), max(f.band.Max, f.v)}
+	}
 }
 
 // throughput fills in what follows from PerRank and the longest time that a rank
@@ -57,19 +119,29 @@ func (r *Result) throughput(longestNs int64) {
 	if r.Mode == Latency {
 		return // one rank works
 	}
-	mean := float64(r.Acquires) / float64(r.Ranks)
+	shares := r.shares()
+	mean := float64(r.Acquires) / float64(len(shares))
 	square := 0.0
-	for _, n := range r.PerRank {
+	for _, n := range shares {
 		square += (float64(n) - mean) * (float64(n) - mean)
 	}
 	if mean > 0 {
-		r.ShareDeviation = math.Sqrt(square/float64(r.Ranks)) / mean
+		r.ShareDeviation = math.Sqrt(square/float64(len(shares))) / mean
 	}
+}
+
+// shares are the acquires of the ranks that work.
+func (r *Result) shares() []int64 {
+	if r.Mode == DHT {
+		return r.PerRank[1:]
+	}
+	return r.PerRank
 }
 
 // latency fills in the quantiles of a histogram of picoseconds.
 func (r *Result) latency(h *hdrhistogram.Histogram) {
 	ns := func(ps int64) float64 { return float64(ps) / 1000 }
+	r.Mean = h.Mean() / 1000
 	r.Min = ns(h.Min())
 	r.Median = ns(h.ValueAtPercentile(50))
 	r.P99 = ns(h.ValueAtPercentile(99))

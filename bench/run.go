@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
 
@@ -17,16 +16,25 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	info, err := lock.Lookup(cfg.Lock)
-	if err != nil {
-		return nil, err
+	if cfg.Mode == DHT && c.Size() < 2 {
+		return nil, fmt.Errorf("mode dht has the other ranks work on rank 0's volume, want at least 2 ranks: %w", ErrConfig)
+	}
+	var lck Lock
+	if cfg.Lock != Atomic {
+		var err error
+		if lck, err = ParseLock(cfg.Lock); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.pool != nil {
+		return cfg.pool.run(c, &lck, &cfg)
 	}
 	where, err := locate(c)
 	if err != nil {
 		return nil, err
 	}
 	collected := collections()
-	m, err := timed(c, info, &cfg)
+	m, err := timed(c, &lck, &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +42,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if !where.first {
 		collected = 0 // counted by the first rank of the process
 	}
-	t, err := count(c, info, &cfg, m.acquires/10)
+	t, err := count(c, &lck, &cfg, m.acquires/10)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +55,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, collected})
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, collected})
 	if err != nil || c.Rank() != 0 {
 		return nil, err
 	}
@@ -58,20 +66,39 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 		}
 		m.hist.Merge(h)
 	}
-
-	res := &Result{
-		Mode: cfg.Mode, Lock: cfg.Lock, Locks: cfg.Locks, Writers: math.Round((1-cfg.Readers)*1e12) / 1e12, // 0.2, not 0.19999999999999996
-		Ranks: c.Size(), Nodes: c.Node().Count, Cores: where.cores, Oversubscribed: where.oversubscribed,
-		Transport: c.Describe(), GOGC: gogc(),
-	}
-	longest := int64(0)
+	res := newResult(c, &cfg, &lck)
+	res.Cores, res.Oversubscribed, res.GOGC = where.cores, where.oversubscribed, gogc()
 	for r := range c.Size() {
-		res.PerRank = append(res.PerRank, sums[3*r])
-		longest = max(longest, sums[3*r+1])
-		res.NumGC += sums[3*r+2]
+		res.NumGC += sums[4*r+3]
 	}
-	res.throughput(longest)
-	res.latency(m.hist)
+	res.gather(sums, 4, m.hist)
 	res.Ops, res.RemoteOps = t.perAcquire()
 	return res, nil
 }
+
+// newResult is a Result of what is known before measuring.
+func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
+	return &Result{
+		Mode: cfg.Mode, Lock: cfg.Lock, Shared: lck.Shared, Locks: cfg.Locks, Writers: cfg.Writers(), Seed: cfg.Seed,
+		Ranks: c.Size(), Nodes: c.Node().Count, Transport: c.Describe(),
+	}
+}
+
+// gather fills in what follows from the acquires, the span and the busy time of each
+// rank, the first three of per words in sums, and from the histogram of all.
+func (r *Result) gather(sums []int64, per int, h *hdrhistogram.Histogram) {
+	var longest, busy int64
+	for ; len(sums) > 0; sums = sums[per:] {
+		r.PerRank = append(r.PerRank, sums[0])
+		longest = max(longest, sums[1])
+		busy += sums[2]
+	}
+	r.throughput(longest)
+	r.latency(h)
+	if r.Mode == Latency || r.Mode == LB {
+		r.Mean = float64(busy) / float64(max(1, r.Acquires))
+	}
+}
+
+// round takes off what binary fractions leave: 0.2, not 0.19999999999999996.
+func round(v float64) float64 { return math.Round(v*1e12) / 1e12 }

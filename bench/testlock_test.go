@@ -3,10 +3,15 @@ package bench_test
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/topo"
 )
+
+// settings are those that testrw was opened with, in virtual time.
+var settings []lock.Setting
 
 var errOpen = errors.New("open failed on purpose")
 
@@ -16,6 +21,15 @@ func init() {
 	lock.Register(lock.Info{Name: "testrw", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		w, err := c.Allocate(rma.Counters("testrw", n))
 		return &table{w: w, n: n, works: true}, err
+	}, Params: []lock.Param{{Name: "wait"}, {Name: "start"}}, OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
+		if _, ok := s.Topology.(*topo.Topology); s.Topology != nil && !ok {
+			return nil, fmt.Errorf("topology is a %T", s.Topology)
+		}
+		if s.Topology != nil {
+			settings = append(settings, s) // one run at a time, without bands
+		}
+		w, err := c.Allocate(rma.Counters("testrw", s.Locks))
+		return &table{w: w, n: s.Locks, works: true}, err
 	}})
 	lock.Register(lock.Info{Name: "testopen", Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		w, err := c.Allocate(rma.Counters("testopen", n))

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -9,7 +10,40 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// worker is one rank at its workload.
+// A workload is what one rank does.
+type workload interface {
+	active() bool // there is anything to do for this rank
+	run(n int) error
+	// sample is run(1) that returns the nanoseconds in acquire and release, and the
+	// time at the end of the release.
+	sample() (ns, now int64, err error)
+	// verify checks what the workload left behind. Collective.
+	verify() error
+	free() error // collective
+}
+
+// open opens the workload: what is counted on counted, the rest on c. Collective.
+func open(c, counted rma.Comm, lck *Lock, cfg *Config) (workload, error) {
+	if cfg.Mode == DHT {
+		return newVisitor(c, counted, lck, cfg)
+	}
+	return newWorker(c, counted, lck, cfg)
+}
+
+// choices is a rank's source of random choices.
+func choices(c rma.Comm, cfg *Config) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(c.Rank()), 0x9E3779B97F4A7C15^cfg.Seed))
+}
+
+// agree is rma.Agree, but for virtual time, where an error of one rank ends all.
+func agree(c rma.Comm, cfg *Config, err error) error {
+	if cfg.pool != nil {
+		return err
+	}
+	return rma.Agree(c, err)
+}
+
+// worker is one rank at all workloads but dht.
 type worker struct {
 	c     rma.Comm
 	cfg   *Config
@@ -29,9 +63,9 @@ type worker struct {
 
 // newWorker opens the locks on locks, which may count, and the data on c.
 // Collective.
-func newWorker(c, locks rma.Comm, info lock.Info, cfg *Config) (*worker, error) {
-	table, err := info.Open(locks, cfg.Locks, 0)
-	if err = rma.Agree(c, err); err != nil {
+func newWorker(c, locks rma.Comm, lck *Lock, cfg *Config) (*worker, error) {
+	table, err := lck.open(locks, cfg, cfg.Locks)
+	if err = agree(c, cfg, err); err != nil {
 		return nil, err
 	}
 	data, err := c.Allocate(rma.Data("bench data", (cfg.Locks+c.Size()-1)/c.Size()))
@@ -40,13 +74,13 @@ func newWorker(c, locks rma.Comm, info lock.Info, cfg *Config) (*worker, error) 
 	}
 	w := &worker{
 		c: c, cfg: cfg, table: table, m: table.Mutex(0), data: data, ctx: context.Background(),
-		rng:     rand.New(rand.NewPCG(uint64(c.Rank()), 0x9E3779B97F4A7C15)),
+		rng:     choices(c, cfg),
 		readers: uint64(math.Round(cfg.Readers * (1 << 63))),
 	}
-	if info.Shared {
+	if lck.Shared {
 		w.rw = w.m.(lock.RWMutex)
 	}
-	w.plain = cfg.Locks == 1 && cfg.Readers == 0 && (cfg.Mode == Latency || cfg.Mode == ECSB)
+	w.plain = cfg.Locks == 1 && cfg.Readers == 0 && (cfg.Mode == Latency || cfg.Mode == LB || cfg.Mode == ECSB)
 	return w, nil
 }
 
@@ -58,7 +92,6 @@ func (w *worker) free() error {
 	return w.data.Free()
 }
 
-// active reports whether this rank has anything to do in the workload.
 func (w *worker) active() bool { return w.cfg.Mode != Latency || w.c.Rank() == 0 }
 
 // run acquires and releases n times.
@@ -90,8 +123,6 @@ func (w *worker) run(n int) error {
 	return nil
 }
 
-// sample is run(1) that returns the nanoseconds in acquire and release, and the
-// time at the end of the release.
 func (w *worker) sample() (ns, now int64, err error) {
 	begin := w.c.Now()
 	if err = w.acquire(); err != nil {
@@ -177,7 +208,43 @@ func (w *worker) guarded() (home, disp int) {
 
 // spin computes for 1 to 4 us.
 func (w *worker) spin() {
-	end := w.c.Now() + 1000 + w.rng.Int64N(3001)
-	for w.c.Now() < end {
+	ns := 1000 + w.rng.Int64N(3001)
+	if w.cfg.pool != nil {
+		w.c.Sleep(ns) // the same to the clock; others' moments come in between
+		return
 	}
+	for end := w.c.Now() + ns; w.c.Now() < end; {
+	}
+}
+
+// verify compares the counters of wcsb with the number of increments. Collective.
+func (w *worker) verify() error {
+	if w.cfg.Mode != WCSB {
+		return nil
+	}
+	sum := int64(0)
+	for d := range w.data.Words() {
+		v, err := w.data.GetFlush(w.c.Rank(), d)
+		if err != nil {
+			return err
+		}
+		sum += v
+	}
+	all, err := w.c.Allgather([]int64{sum, w.writes})
+	if err != nil {
+		return err
+	}
+	if w.cfg.pool != nil && w.c.Rank() != 0 {
+		return nil // rank 0's error ends all
+	}
+	var found, made int64
+	for i := 0; i < len(all); i += 2 {
+		found += all[i]
+		made += all[i+1]
+	}
+	if found != made {
+		return fmt.Errorf("%d increments of the shared counter were made under lock %q and it holds %d: %w",
+			made, w.cfg.Lock, found, ErrExclusion)
+	}
+	return nil
 }

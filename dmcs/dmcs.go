@@ -54,7 +54,7 @@ type Table struct {
 	held  [MaxHeld]int // lock of each queue node in use
 }
 
-var _ lock.Table = (*Table)(nil)
+var _ lock.Checked = (*Table)(nil)
 
 // New opens a table of locks. Collective; all ranks pass the same Config.
 func New(c rma.Comm, cfg Config) (*Table, error) {

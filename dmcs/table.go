@@ -26,6 +26,26 @@ func (t *Table) at(id int) (home, tail int) {
 	return (t.home + id) % t.size, t.tails + id/t.size
 }
 
+// Promise is the same for both modes. Acquire is lines 6 and 10 of Listing 2, release
+// lines 5 and 14 of Listing 3. Nobody who swaps TAIL later enters earlier.
+func (t *Table) Promise(lock.Mode) lock.Promise {
+	return lock.Promise{Bypass: t.size - 1, Acquire: 2, Release: 2}
+}
+
+// Idle checks that the rank's queue nodes are unused and nothing queues at its TAILs.
+func (t *Table) Idle() error {
+	if t.busy != 0 {
+		return fmt.Errorf("dmcs: rank %d uses queue nodes %b", t.rank, t.busy)
+	}
+	for disp := range t.w.Words() {
+		word := disp >= t.tails || disp%nodeWords == next
+		if v := t.w.Peek(disp); word && v != null {
+			return fmt.Errorf("dmcs: %s of rank %d is %d, want null", t.w.Spec().WordName(disp), t.rank, v)
+		}
+	}
+	return nil
+}
+
 // Lock takes lock id, in exclusive mode whatever the mode.
 func (t *Table) Lock(ctx context.Context, id int, _ lock.Mode) error {
 	m := t.mutex(id)

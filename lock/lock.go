@@ -77,6 +77,38 @@ type Table interface {
 	Free() error
 }
 
+// Unbounded is a Promise.Bypass without a bound: a rank may wait for ever.
+const Unbounded = -1
+
+// A Promise is what a lock promises for one mode. The checker holds it to that.
+type Promise struct {
+	// Bypass is the most entries of other ranks into the lock between the first atomic
+	// operation of a Lock that took effect and the return of that Lock.
+	Bypass int
+	// Bounds are those of locks whose doorways are many. All of them hold.
+	Bounds []Bound
+	// Acquire and Release are the most operations on other ranks' memory in one Lock
+	// and one Unlock. Waiting, and what follows a try that failed, is not counted.
+	Acquire, Release int
+}
+
+// A Bound is the most entries of some visits of other ranks into the lock between an
+// atomic operation of a Lock that took effect and the return of that Lock.
+type Bound struct {
+	After int                            // the number of that operation in the Lock, from 1
+	Of    func(rank int, mode Mode) bool // whose entries count; nil for all
+	Most  int
+}
+
+// Checked is what a table tells a checker.
+type Checked interface {
+	Table
+	Promise(mode Mode) Promise
+	// Idle says what is wrong with the words in the caller's memory, and with its
+	// handle, when nobody holds or wants a lock of the table.
+	Idle() error
+}
+
 // Locker makes a sync.Locker of a Mutex, for code that wants one. An error panics,
 // since sync.Locker has no other way to tell.
 func Locker(m Mutex) sync.Locker { return locker{m} }
@@ -120,6 +152,50 @@ type Info struct {
 	Fair   string // the fairness bound in words or as a formula; "none" for none
 	// Open makes a Table of n locks with lock 0 at home. Collective.
 	Open func(c rma.Comm, n, home int) (Table, error)
+	// Params are what OpenWith understands beside it; a lock without has no OpenWith.
+	Params   []Param
+	OpenWith func(c rma.Comm, s Setting) (Table, error)
+}
+
+// A Param is something of a lock that can be set by name.
+type Param struct {
+	Name, Help string
+}
+
+// A Setting is how a lock is opened by name.
+type Setting struct {
+	Locks, Home int
+	Topology    any // a *topo.Topology of the Comm's ranks; nil for what is discovered
+	Params      map[string]string
+}
+
+// With opens a lock with a setting. A lock that has no parameters takes none, and no
+// topology.
+func (i Info) With(c rma.Comm, s Setting) (Table, error) {
+	known := ""
+	for name := range s.Params {
+		found := false
+		for _, p := range i.Params {
+			found = found || p.Name == name
+		}
+		if found {
+			continue
+		}
+		for k, p := range i.Params {
+			if k > 0 {
+				known += ", "
+			}
+			known += p.Name
+		}
+		if known == "" {
+			known = "none"
+		}
+		return nil, fmt.Errorf("lock: %s has no parameter %q; it has: %s: %w", i.Name, name, known, ErrConfig)
+	}
+	if i.OpenWith == nil {
+		return i.Open(c, s.Locks, s.Home)
+	}
+	return i.OpenWith(c, s)
 }
 
 var registry = map[string]Info{}

@@ -86,13 +86,26 @@ func (w *Window) Await(target, disp int, c Cond) (int64, error) {
 
 // Backoff pauses before the caller tries an operation on a word again: the last
 // try found seen there, and try counts the tries from 0. A backend returns when
-// it likes; the simulator resumes the caller when the word no longer holds seen.
+// it likes; the simulator resumes the caller when the word has changed. What the caller
+// found in earlier tries it must not use: it begins anew.
 func (w *Window) Backoff(target, disp int, seen int64, try int) error {
 	o := Operation{Kind: KindGet, Target: target, Disp: disp}
 	if err := w.check(&o); err != nil {
 		return err
 	}
 	return w.t.Backoff(target, disp, seen, try)
+}
+
+// Settle returns when the stores by which far ranks have changed flag words of the
+// caller's own memory are over, as far as some rank has seen the change. Some
+// transports store a word twice (see docs/decisions/0002-mpi.md): a rank that writes
+// such a word itself again, without having spoken to the transport since, settles
+// first. It costs nothing where there are no far ranks, and one crossing otherwise.
+func (w *Window) Settle() error {
+	if w.t == nil || !w.caps.FarRanks {
+		return nil
+	}
+	return w.t.Settle()
 }
 
 // Handed tells the backend that the caller has just let another rank go on, as an

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A Comm is a group of ranks and the place of the caller in it. Split, Allocate,
@@ -25,7 +26,7 @@ type Comm interface {
 
 	Barrier() error
 	// Allgather returns everybody's words in the order of ranks. All pass the same
-	// number.
+	// number. The result is not to be changed: ranks may share it.
 	Allgather(words []int64) ([]int64, error)
 
 	Now() int64       // nanoseconds since some moment; monotonic; not comparable between ranks
@@ -146,6 +147,13 @@ func Agree(c Comm, err error) error {
 		if len(text) > 2000 {
 			text = text[:2000]
 		}
+	}
+	lens, gerr := c.Allgather([]int64{int64(len(text))})
+	if gerr != nil {
+		return errors.Join(err, gerr)
+	}
+	if !slices.ContainsFunc(lens, func(n int64) bool { return n > 0 }) {
+		return nil
 	}
 	all, gerr := AllgatherBytes(c, text)
 	if gerr != nil {

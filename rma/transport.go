@@ -92,6 +92,8 @@ type Transport interface {
 	// Backoff pauses before another try at a word that last held seen; try counts
 	// from 0.
 	Backoff(target, disp int, seen int64, try int) error
+	// Settle is Window.Settle where some rank is far.
+	Settle() error
 	// Handed is Window.Handed on a crowded node.
 	Handed(target int)
 	// Wake is called after a CPU write into a part in which somebody is parked.

@@ -128,6 +128,7 @@ func (d direct) Await(target, disp int, c Cond) (int64, error) { return d.w.Awai
 func (d direct) Backoff(target, disp int, seen int64, try int) error {
 	return d.w.Backoff(target, disp, seen, try)
 }
+func (d direct) Settle() error     { return d.w.Settle() }
 func (d direct) Handed(target int) { d.w.Handed(target) }
 func (d direct) Wake(target int)   { d.w.t.Wake(target) }
 func (d direct) Free() error       { return d.w.Free() }

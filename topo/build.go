@@ -17,6 +17,9 @@ import (
 // run anywhere on its node keeps all its node-mates in one element at each level
 // inside, and ranks bound to a NUMA node but to no core share a merged core.
 //
+// Levels above the node that are Slurm's ([Place].Slurm) count only if they go
+// together for all nodes, else Notes says why not; those given without Slurm must.
+//
 // Levels at which this leaves all elements merged, and levels other than machine
 // and node that split nothing, are left out; Notes says which and why.
 //
@@ -27,6 +30,10 @@ func Build(places []Place) (*Topology, error) {
 		return nil, fmt.Errorf("topo: %d places, want one per rank, from 1 to %d: %w", len(places), maxRanks, ErrTopology)
 	}
 	b := builder{size: len(places), known: map[string]Set{}}
+	places, lost := agree(places)
+	if lost != "" {
+		b.notes = append(b.notes, lost)
+	}
 	if err := b.check(places); err != nil {
 		return nil, err
 	}
@@ -97,8 +104,8 @@ func (b *builder) check(places []Place) error {
 func checkNames(p *Place) error {
 	seen := []string{"machine"}
 	add := func(name string) error {
-		if !validName(name) || name == "rank" || name == "pu" {
-			return fmt.Errorf("topo: rank 0: level %s: a name is a lower-case letter and then letters, digits, '-' or '_', and not rank or pu: %w", quote(name), ErrTopology)
+		if !validName(name) || reserved(name) {
+			return fmt.Errorf("topo: rank 0: level %s: a name is a lower-case letter and then letters, digits, '-' or '_', and not rank, pu or by: %w", quote(name), ErrTopology)
 		}
 		for _, s := range seen {
 			if s == name {
@@ -266,6 +273,10 @@ func split(outer *layer, key []int32) (l layer, lows []int32) {
 	return l, lows
 }
 
+// maxGathered bounds the notes of all ranks: on many nodes one trouble may have as
+// many texts.
+const maxGathered = 32
+
 // gatherNotes joins the notes of the ranks, each with those that have it.
 func gatherNotes(places []Place) []string {
 	var texts []string
@@ -282,6 +293,9 @@ func gatherNotes(places []Place) []string {
 		if rs := ranks[n]; len(rs) < len(places) {
 			texts[i] = ranksText(rs) + ": " + n
 		}
+	}
+	if more := len(texts) - maxGathered; more > 0 {
+		texts = append(texts[:maxGathered], fmt.Sprintf("and %d more notes of ranks", more))
 	}
 	return texts
 }

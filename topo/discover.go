@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"weak"
 
@@ -15,8 +17,18 @@ import (
 // and the same Topology. Which ranks share a node is what c.Node says; host names
 // are labels.
 //
+// Two variables in the environment of rank 0, wherever the others are, say what the
+// system does not:
+//
+//   - RMALOCK_TOPO is a file from which all ranks read the topology ([ReadFile]), in
+//     place of all that could be discovered. It must have a place for every rank.
+//   - RMALOCK_RACKS tells by host names what nodes lie in, in place of what Slurm
+//     says: a regular expression whose named groups are levels above the node, from
+//     the outside in, such as ^(?P<rack>r[0-9]+)n.
+//
 // A machine that tells nothing of itself gives the levels machine and node, and
-// Notes says why. Errors are the transport's, or wrap ErrTopology.
+// Notes says why. Errors are the transport's, or wrap ErrTopology: the file cannot
+// be read, or is for another number of ranks; the regular expression is none.
 func Discover(c rma.Comm) (*Topology, error) { return discover(c, Options{}) }
 
 func discover(c rma.Comm, o Options) (*Topology, error) {
@@ -27,11 +39,126 @@ func discover(c rma.Comm, o Options) (*Topology, error) {
 		p.locate(&machine{levels: compose(nil, nil).levels})
 	}
 	p.Node = c.Node().Index
-	all, err := rma.AllgatherBytes(c, p.encode())
+	mine := p.encode()
+	if c.Rank() == 0 {
+		mine = encodeWish(o.env(), mine)
+	}
+	all, err := rma.AllgatherBytes(c, mine)
 	if err != nil {
 		return nil, fmt.Errorf("topo: exchange of places: %w", err)
 	}
-	return share(all)
+	file, pattern, first, err := decodeWish(all[0])
+	if err != nil {
+		return nil, err
+	}
+	all[0] = first
+	if file != "" {
+		return discoverFile(c, file, all)
+	}
+	return share(append(all, []byte(pattern)), func() (*Topology, error) { return buildEncoded(all, pattern) })
+}
+
+// encodeWish puts what rank 0's environment says before its place.
+func encodeWish(env func(string) string, place []byte) []byte {
+	b := []byte{}
+	for _, name := range []string{EnvFile, EnvRacks} {
+		value := env(name)
+		if name == EnvFile && value != "" {
+			if abs, err := filepath.Abs(value); err == nil {
+				value = abs // others may run elsewhere
+			}
+		}
+		b = append(binary.AppendUvarint(b, uint64(len(value))), value...)
+	}
+	return append(b, place...)
+}
+
+func decodeWish(b []byte) (file, pattern string, place []byte, err error) {
+	d := decoder{b: string(b)}
+	file, pattern = d.text(), d.text()
+	if d.bad {
+		return "", "", nil, fmt.Errorf("topo: rank 0: %w", errGarbled)
+	}
+	return file, pattern, []byte(d.b), nil
+}
+
+// buildEncoded is Build of encoded places, after racks by host names.
+func buildEncoded(all [][]byte, pattern string) (*Topology, error) {
+	places, err := decodePlaces(all)
+	if err != nil {
+		return nil, err
+	}
+	if pattern != "" {
+		x, err := parseRacks(pattern)
+		if err != nil {
+			return nil, err
+		}
+		if note := x.place(places); note != "" {
+			places[0].note("%s", note)
+		}
+	}
+	return Build(places)
+}
+
+func decodePlaces(all [][]byte) ([]Place, error) {
+	places := make([]Place, len(all))
+	for r, b := range all {
+		var err error
+		if places[r], err = decodePlace(b); err != nil {
+			return nil, fmt.Errorf("topo: rank %d: %w", r, err)
+		}
+	}
+	return places, nil
+}
+
+// discoverFile reads the topology from a file, at all ranks.
+func discoverFile(c rma.Comm, file string, all [][]byte) (*Topology, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		err = fmt.Errorf("topo: %s: %w: %w", EnvFile, err, ErrTopology)
+	}
+	if err := rma.Agree(c, err); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	sums, err := c.Allgather([]int64{int64(binary.LittleEndian.Uint64(sum[:]))})
+	if err != nil {
+		return nil, fmt.Errorf("topo: exchange of sums: %w", err)
+	}
+	for r, s := range sums {
+		if s != sums[0] {
+			return nil, fmt.Errorf("topo: %s: file %s is not the same for ranks 0 and %d; put it where all nodes find one: %w", EnvFile, file, r, ErrTopology)
+		}
+	}
+	return share(append(all, []byte(file), text), func() (*Topology, error) {
+		t, err := readNamed(file, text)
+		if err != nil {
+			return nil, fmt.Errorf("topo: %s: %s: %w", EnvFile, bare(err), ErrTopology)
+		}
+		if err := t.Fits(c.Size()); err != nil {
+			return nil, fmt.Errorf("topo: %s: file %s: %s: %w", EnvFile, file, bare(err), ErrTopology)
+		}
+		t.notes = append([]string{"read from " + file + ", which " + EnvFile + " names"}, t.notes...)
+		places, err := decodePlaces(all)
+		if err != nil {
+			return nil, err
+		}
+		t.noteNodes(places)
+		return t, nil
+	})
+}
+
+// noteNodes says where an element at level node is not what shares memory.
+func (t *Topology) noteNodes(places []Place) {
+	level, ok := t.Find("node")
+	for e := 0; ok && e < t.Elements(level); e++ {
+		for _, r := range t.Ranks(level, e) {
+			if home := t.Lead(level, e); places[r].Node != places[home].Node {
+				t.notes = append(t.notes, fmt.Sprintf("ranks %d and %d share node %d, but no memory: locks that span them use the network there", home, r, e))
+				return
+			}
+		}
+	}
 }
 
 // latest is the topology that was built last, as long as somebody uses it. Ranks
@@ -43,10 +170,10 @@ var latest struct {
 	t   weak.Pointer[Topology]
 }
 
-// share builds the topology of encoded places, or finds it.
-func share(all [][]byte) (*Topology, error) {
+// share makes the topology of a key, or finds it.
+func share(of [][]byte, build func() (*Topology, error)) (*Topology, error) {
 	h := sha256.New()
-	for _, b := range all {
+	for _, b := range of {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
 		h.Write(b)
 	}
@@ -59,14 +186,7 @@ func share(all [][]byte) (*Topology, error) {
 			return t, nil
 		}
 	}
-	places := make([]Place, len(all))
-	for r, b := range all {
-		var err error
-		if places[r], err = decodePlace(b); err != nil {
-			return nil, fmt.Errorf("topo: rank %d: %w", r, err)
-		}
-	}
-	t, err := Build(places)
+	t, err := build()
 	if err != nil {
 		return nil, err
 	}

@@ -113,10 +113,10 @@ func TestDiscoverReportsTheTransport(t *testing.T) {
 
 func TestGarbledPlaces(t *testing.T) {
 	ok := (&Place{Host: "a"}).encode()
-	_, err := share([][]byte{ok, {9, 9}})
+	_, err := shared(ok, []byte{9, 9})
 	require.ErrorIs(t, err, ErrTopology)
 	require.ErrorContains(t, err, "topo: rank 1: its place arrived garbled")
-	_, err = share([][]byte{ok, (&Place{CPUs: "x"}).encode()})
+	_, err = shared(ok, (&Place{CPUs: "x"}).encode())
 	require.ErrorIs(t, err, ErrTopology)
 }
 
@@ -124,7 +124,7 @@ func TestShareIsForEqualPlacesAlone(t *testing.T) {
 	a := [][]byte{(&Place{Host: "a"}).encode(), (&Place{Host: "a"}).encode()}
 	b := [][]byte{(&Place{Host: "a"}).encode(), (&Place{Host: "a", Node: 1}).encode()}
 	build := func(all [][]byte) *Topology {
-		topo, err := share(all)
+		topo, err := shared(all...)
 		require.NoError(t, err)
 		return topo
 	}
@@ -159,4 +159,9 @@ func TestLocalErrors(t *testing.T) {
 	require.ErrorContains(t, err, "topo: Options.Root: doc.go is not a directory")
 	_, err = Local(Options{Root: "/nonexistent/machine"})
 	require.ErrorIs(t, err, ErrTopology)
+}
+
+// shared is share of encoded places.
+func shared(all ...[]byte) (*Topology, error) {
+	return share(all, func() (*Topology, error) { return buildEncoded(all, "") })
 }

@@ -2,19 +2,26 @@
 // it: what locks that know the hierarchy are built on. It follows
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
-//	HPDC 2016 (rma-rw), section 2 and section 3.2.3.
+//	HPDC 2016 (rma-rw), sections 2, 3.2 and 6.
 //
-// A [Topology] comes from one of three sources: [Discover] asks the system on each
-// rank of a running job, [Parse] reads a synthetic description such as
-// "rack:2 node:4 numa:2 core:4", and [Build] takes the [Place] of every rank,
-// recorded or written by hand. Elements may be unequal and the ranks of an element
-// need not be consecutive.
+// A [Topology] comes from one of these sources:
+//
+//   - [Discover] asks the system on each rank of a running job, unless the environment
+//     of rank 0 names a file that says it all: RMALOCK_TOPO.
+//   - [Parse] reads a synthetic description such as "rack:2 node:4 numa:2 core:4",
+//     with ranks dealt one after the other or in turns ("by:node").
+//   - [Read] and [ReadFile] take such a description, a table of ranks, or the JSON of
+//     another topology, edited.
+//   - [Build] takes the [Place] of every rank, recorded or written by hand.
+//
+// Elements may be unequal and the ranks of an element need not be consecutive.
 //
 // # Levels
 //
 //	level    element                                      known from
 //	machine  all ranks of the job; always there           -
-//	rack     nodes in one rack, behind one switch         Place.Above
+//	switch   nodes behind one switch; switch2 is outside  Slurm
+//	rack     what the user says: rack, row, island        RMALOCK_RACKS
 //	node     ranks that share memory; always discovered   rma.Comm.Node
 //	group    NUMA nodes nearest to each other: a socket   distances of NUMA nodes
 //	numa     a NUMA node                                  ghw, affinity
@@ -26,6 +33,9 @@
 // are left out: on a machine whose NUMA nodes have one last-level cache each there
 // is numa and no cache. Only elements that have ranks are elements.
 //
+// A lock need not use all of them: [Topology.Pick] is a view with those that its
+// user names, and [Topology.Suited] one with those that suit the machine.
+//
 // # Counting
 //
 // Ranks, levels and elements count from 0 here, from 1 in the paper.
@@ -35,10 +45,51 @@
 //	N           len(t.Levels())
 //	N_i         t.Elements(i-1)
 //	e(p,i)      t.Element(p-1, i-1) + 1
+//	tail_rank   t.Host(i-1, j-1) + 1        of [i,j]
+//	c(p)        c.Of(p-1) + 1               with c, err := t.Counters(...)
+//	T_DC        TDC, Thresholds.TDC
+//	T_L,i       Thresholds.TL[i-1]
+//	T_R, T_W    Thresholds.TR, Thresholds.TW()
 //
 // Elements of a level are numbered in the order of their lowest rank. The numbers
-// at one level do not depend on which other levels there are, and a node's is its
-// rma.Node.Index.
+// at one level do not depend on which other levels there are, and a discovered
+// node's is its rma.Node.Index.
+//
+// # What a lock makes of it
+//
+// Its tree has a queue per element of each level of a view. At the innermost level
+// the ranks of the element compete in it, further out the elements one level in;
+// [Topology.Fan] counts them. The queue's tail is at [Topology.Host] of the element,
+// and so is the queue node with which the element competes further out: it belongs
+// to the element and not to the rank that climbs for it. A writer goes from Element
+// of the innermost level outwards by [Topology.Up]. [Topology.Near] tells which
+// elements lie in one node of the job, where words may be near ones.
+//
+// Host chooses a rank of the element itself, and spreads: no rank hosts for a second
+// element while another rank of that one hosts for none. Physical counters are at
+// the other end, at the first ranks of their elements. Of many locks that share a
+// tree each next one is a rank further on: [Topology.HostOf].
+//
+// Readers count at [Counters.Of]; writers visit all of [Counters.Len]. [TDC] says how
+// many there are: for every so many ranks, so many per node, or one for every so
+// many nodes or other elements. Ranks share a counter in the order of the tree and
+// not of their numbers, so that on a job whose ranks were dealt round robin they
+// still share one with their neighbours.
+//
+// [Topology.Defaults] derives T_DC, T_L,i and T_R for the levels of a view as
+// section 6 advises, and [Topology.Fill] puts them where the user said nothing and
+// refuses what cannot be.
+//
+// # Slurm and mpirun
+//
+// Slurm tells each process the way to its node: SLURM_TOPOLOGY_ADDR=spine.rackA.n2
+// with SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node. Under srun that is so, under
+// mpirun it may be the way to the batch node, or the variables of different nodes
+// together. It counts only where it names the node that SLURM_NODEID and
+// SLURMD_NODENAME do, or the host name where they are not set; where no two nodes of
+// the job have it, unless their hosts have that name; and if it does for all nodes.
+// Else Notes says what did not fit, and host names may tell: RMALOCK_RACKS, see
+// [Discover].
 //
 // # Ranks without a single place
 //
@@ -62,9 +113,15 @@
 //
 // # Cost
 //
-// A topology takes 4 bytes per rank and level, and 24 bytes and a label per element
-// (about 3 MB for 65,536 ranks in five levels); one that was discovered, 16 bytes
-// more per rank. Element is one load from a table. Discover is two Allgathers, of
-// one word and of about 60 bytes per rank, after each process has read its machine
-// once: some 50 ms where that has 256 hardware threads.
+// A topology takes 4 bytes per rank and level and 4 more per rank, and 28 bytes and a
+// label per element (about 4 MB for 65,536 ranks in five levels); one that was
+// discovered, 16 bytes more per rank. A view shares these tables and adds labels
+// where it leaves a level out. Counters take 4 bytes per rank and counter. Ranks of
+// one process share one of each. The maps are a few loads from tables and allocate
+// nothing, but those that return slices; Fan and Near walk an element.
+//
+// Discover is two Allgathers, of one word and of about 60 bytes per rank, after each
+// process has read its machine once: some 50 ms where that has 256 hardware threads.
+// With RMALOCK_TOPO each process reads the file, and words are exchanged to be sure
+// that all read the same.
 package topo

@@ -13,17 +13,104 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+	t = t.Suited() // cores have one rank each: no level for a lock
 	const rank = 13
 	levels := t.Levels()
-	for i := len(levels) - 1; i >= 0; i-- {
-		e := t.Element(rank, i)
-		fmt.Println(levels[i].Name, e, "of", levels[i].Elements, "has ranks", topo.MakeSet(t.Ranks(i, e)...))
+	last := len(levels) - 1
+	for i, e := last, t.Element(rank, last); ; i-- {
+		fmt.Printf("%s %d of %d: ranks %s, %d compete, tail at rank %d\n", levels[i].Name, e, levels[i].Elements,
+			topo.MakeSet(t.Ranks(i, e)...), t.Fan(i, e), t.Host(i, e))
+		if i == 0 {
+			break
+		}
+		e = t.Up(i, e)
 	}
 	// Output:
-	// core 13 of 16 has ranks 13
-	// node 3 of 4 has ranks 12-15
-	// rack 1 of 2 has ranks 8-15
-	// machine 0 of 1 has ranks 0-15
+	// node 3 of 4: ranks 12-15, 4 compete, tail at rank 15
+	// rack 1 of 2: ranks 8-15, 2 compete, tail at rank 14
+	// machine 0 of 1: ranks 0-15, 2 compete, tail at rank 13
+}
+
+// The user of a lock picks its levels; counters may go by others.
+func ExampleTopology_Pick() {
+	t, err := topo.Parse("rack:2 node:4 numa:2 core:4")
+	if err != nil {
+		panic(err)
+	}
+	view, err := t.Pick("rack", "numa")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(view)
+	_, err = t.Pick("socket")
+	fmt.Println(err)
+	// Output:
+	// rack:2 numa:8 rank:4
+	// topo: no level is called "socket"; there are: machine, rack, node, numa, core: bad description of the machine
+}
+
+// Ranks that were dealt to two nodes in turns, and T_DC in three ways.
+func ExampleTopology_Counters() {
+	t, err := topo.Parse("node:2 rank:4 by:node")
+	if err != nil {
+		panic(err)
+	}
+	for _, text := range []string{"1 per node", "every 2nd node", "3"} {
+		d, err := topo.ParseTDC(text)
+		if err != nil {
+			panic(err)
+		}
+		c, err := t.Counters(d)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: rank 5 counts at rank %d; a writer visits %v\n", text, c.Of(5), c.Hosts())
+	}
+	// Output:
+	// 1 per node: rank 5 counts at rank 1; a writer visits [0 1]
+	// every 2nd node: rank 5 counts at rank 0; a writer visits [0]
+	// 3: rank 5 counts at rank 5; a writer visits [0 6 5]
+}
+
+// The defaults for a machine of the paper's size, where the user sets one of them.
+func ExampleTopology_Fill() {
+	t, err := topo.Parse("node:64 core:16")
+	if err != nil {
+		panic(err)
+	}
+	t = t.Suited()
+	th, err := t.Fill(topo.Thresholds{TR: 10000})
+	if err != nil {
+		panic(err)
+	}
+	t.WriteThresholds(os.Stdout, th)
+	// Output:
+	// level    T_L  elements  ranks each  tails at ranks
+	// machine  20   1         1024        1022
+	// node     50   64        16          15-1023:16
+	// T_W 1000, T_R 10000
+	// T_DC 1 per node: 64 counters for 16 ranks each, at ranks 0-1008:16
+}
+
+// A machine of unequal nodes, in a file.
+func ExampleRead() {
+	t, err := topo.Read([]byte(`
+		# ranks  where
+		0-3      rack=A node=n1
+		4,6      rack=B node=n2
+		5        rack=B node=n3
+	`))
+	if err != nil {
+		panic(err)
+	}
+	t.WriteTree(os.Stdout)
+	// Output:
+	// machine        ranks 0-6
+	// ├─ rack A      ranks 0-3
+	// │  └─ node n1  ranks 0-3
+	// └─ rack B      ranks 4-6
+	//    ├─ node n2  ranks 4,6
+	//    └─ node n3  rank 5
 }
 
 func ExampleTopology_WriteTree() {

@@ -15,9 +15,10 @@ type (
 		List []jsonElement `json:"elements"`
 	}
 	jsonElement struct {
-		Element int    `json:"element"`
+		Element *int   `json:"element"`
 		Label   string `json:"label"`
 		Parent  *int   `json:"parent,omitempty"`
+		Host    *int   `json:"host,omitempty"`
 		Ranks   Set    `json:"ranks"`
 		Merged  bool   `json:"merged,omitempty"`
 	}
@@ -31,18 +32,22 @@ type (
 //
 //	ranks   number of ranks
 //	levels  from the outermost in: name, count, and elements, each with its number
-//	        element, label, parent (its element one level out), ranks as a list such
-//	        as "0-3,8", and merged where that is true
+//	        element, label, parent (its element one level out), host (as Host), ranks
+//	        as a list such as "0-3,8", and merged where that is true
 //	cpus    which processors which ranks may run on, where that is known
 //	notes   as Notes
+//
+// Read reads it back.
 func (t *Topology) MarshalJSON() ([]byte, error) {
 	j := jsonTopology{Ranks: t.Size(), CPUs: []jsonCPUs{}, Notes: append([]string{}, t.notes...)}
 	for i, l := range t.Levels() {
 		list := make([]jsonElement, l.Elements)
 		for e := range list {
-			list[e] = jsonElement{Element: e, Label: t.Label(i, e), Ranks: MakeSet(t.Ranks(i, e)...), Merged: t.Merged(i, e)}
+			host := t.Host(i, e)
+			element := e
+			list[e] = jsonElement{Element: &element, Label: t.Label(i, e), Host: &host, Ranks: MakeSet(t.Ranks(i, e)...), Merged: t.Merged(i, e)}
 			if i > 0 {
-				parent := t.Element(int(t.part(i, e)[0]), i-1)
+				parent := t.Up(i, e)
 				list[e].Parent = &parent
 			}
 		}

@@ -14,11 +14,27 @@ type Options struct {
 	Root string
 	Host string // host name; "" means the system's
 	CPUs Set    // processors the rank may run on; "" means the calling thread's affinity
+	// Env looks up a variable of the environment; nil means os.Getenv, and an empty
+	// environment with another Root.
+	Env func(name string) string
 }
 
+// env is o.Env with its default.
+func (o *Options) env() func(string) string {
+	switch {
+	case o.Env != nil:
+		return o.Env
+	case o.here():
+		return os.Getenv
+	}
+	return func(string) string { return "" }
+}
+
+func (o *Options) here() bool { return o.Root == "" || o.Root == "/" }
+
 // Local finds the place of the calling process, with Node 0: the host name, the
-// processors that the calling thread may run on, and where those lie in the NUMA
-// nodes, caches and cores of the machine.
+// switches above it where Slurm tells, the processors that the calling thread may
+// run on, and where those lie in the NUMA nodes, caches and cores of the machine.
 //
 // What cannot be found out, on a system that does not tell or from a description
 // that is broken, is left empty, and the reason is in Place.Notes. An error, which
@@ -26,7 +42,7 @@ type Options struct {
 func Local(o Options) (Place, error) {
 	var p Place
 	var err error
-	here := o.Root == "" || o.Root == "/"
+	here := o.here()
 	if !here {
 		if s, err := os.Stat(o.Root); err != nil || !s.IsDir() {
 			if err == nil {
@@ -44,6 +60,7 @@ func Local(o Options) (Place, error) {
 			p.note("no host name: %v", err)
 		}
 	}
+	p.switches(o.env())
 	if here {
 		if p.CPUs == "" {
 			if p.CPUs, err = affinity(); err != nil {

@@ -14,8 +14,13 @@ import (
 //	rack:2 node:4 numa:2 core:4
 //
 // which is 64 cores. The machine stands before the first level and may be written
-// as machine:1. A last field rank:4 (or pu:4) gives each innermost element 4 ranks
-// instead of one. Ranks are dealt to the innermost elements one after the other.
+// as machine:1. A field rank:4 (or pu:4) after the levels gives each innermost
+// element 4 ranks instead of one.
+//
+// Ranks are dealt to the innermost elements one after the other. A last field
+// by:node deals them round robin to the nodes, as mpirun --map-by node does: ranks
+// 0, 1, 2 and so on each go to the next node, to its first place that is free. The
+// name is that of any level written before.
 //
 // Names are free, but each may occur once, and rack or switch, node, group or
 // package, numa, cache and core must come in this order. Errors wrap ErrTopology
@@ -27,6 +32,7 @@ func Parse(text string) (*Topology, error) {
 	}
 	names, counts := []string{"machine"}, []int{1}
 	ranks := 1
+	by := -1 // level to which ranks are dealt round robin
 	for i, field := range fields {
 		fail := func(format string, args ...any) (*Topology, error) {
 			return nil, fmt.Errorf("topo: level %d %s: %s: %w", i+1, quote(field), fmt.Sprintf(format, args...), ErrTopology)
@@ -38,6 +44,15 @@ func Parse(text string) (*Topology, error) {
 		if !validName(name) {
 			return fail("a name is a lower-case letter and then letters, digits, '-' or '_'")
 		}
+		if name == "by" {
+			if by = slices.Index(names, number); by < 0 {
+				return fail("no level %s is written before; there are: %s", quote(number), strings.Join(names, ", "))
+			}
+			if i != len(fields)-1 {
+				return fail("how ranks are dealt comes last")
+			}
+			continue
+		}
 		count, ok := parseNumber(number)
 		if !ok || count == 0 {
 			return fail("count must be a positive integer below %d", maxRanks)
@@ -47,8 +62,8 @@ func Parse(text string) (*Topology, error) {
 		}
 		switch {
 		case name == "rank" || name == "pu":
-			if i != len(fields)-1 {
-				return fail("ranks per element come last")
+			if i != len(fields)-1 && (i != len(fields)-2 || !strings.HasPrefix(fields[i+1], "by:")) {
+				return fail("ranks per element come after the levels, and only by: after them")
 			}
 			continue
 		case name == "machine" && i == 0 && count == 1:
@@ -71,6 +86,12 @@ func Parse(text string) (*Topology, error) {
 		per /= counts[i]
 		levels[i] = dealt(name, ranks, per, counts[i])
 	}
+	if by > 0 {
+		turns := len(levels[by].label)
+		for i := range levels {
+			levels[i].deal(turns)
+		}
+	}
 	t := assemble(levels)
 	t.plain = true
 	return t, nil
@@ -92,6 +113,24 @@ func dealt(name string, ranks, per, count int) layer {
 	}
 	return l
 }
+
+// deal moves ranks that lie one after the other in a number of equal elements to
+// them in turns.
+func (l *layer) deal(turns int) {
+	was := l.of
+	key := make([]int32, len(was))
+	for r := range key {
+		key[r] = was[r%turns*(len(was)/turns)+r/turns]
+	}
+	dealt, lows := split(nil, key)
+	for e, r := range lows {
+		dealt.label[e] = l.label[key[r]]
+	}
+	l.of, l.label = dealt.of, dealt.label
+}
+
+// reserved reports whether a name means something else than a level.
+func reserved(name string) bool { return name == "rank" || name == "pu" || name == "by" }
 
 func validName(name string) bool {
 	for i := range len(name) {

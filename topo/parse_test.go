@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"encoding/json"
 	"runtime"
 	"slices"
 	"testing"
@@ -21,6 +22,11 @@ func TestParse(t *testing.T) {
 		{"machine:1 node:3", []Level{{"machine", 1}, {"node", 3}}, 3, "node:3"},
 		{"rank:8", []Level{{"machine", 1}}, 8, ""},
 		{"machine:1", []Level{{"machine", 1}}, 1, "rank:1"},
+		{"node:3 core:2 by:node", []Level{{"machine", 1}, {"node", 3}, {"core", 6}}, 6, ""},
+		{"node:3 rank:2 by:node", []Level{{"machine", 1}, {"node", 3}}, 6, ""},
+		{"node:3 core:2 by:core", []Level{{"machine", 1}, {"node", 3}, {"core", 6}}, 6, "node:3 core:2"},
+		{"node:3 core:2 by:machine", []Level{{"machine", 1}, {"node", 3}, {"core", 6}}, 6, "node:3 core:2"},
+		{"rack:2 node:2 numa:2 rank:3 by:numa", []Level{{"machine", 1}, {"rack", 2}, {"node", 4}, {"numa", 8}}, 24, ""},
 		{"island:2 switch:3 node:1", []Level{{"machine", 1}, {"island", 2}, {"switch", 6}, {"node", 6}}, 6, ""},
 	} {
 		topo, err := Parse(c.text)
@@ -57,10 +63,15 @@ func TestParseErrors(t *testing.T) {
 		"node:2 numa":               `topo: level 2 "numa": want a name and a count, such as "numa:2"`,
 		"node:2 :4":                 `topo: level 2 ":4": a name is a lower-case letter and then letters, digits, '-' or '_'`,
 		"NUMANode:2":                `topo: level 1 "NUMANode:2": a name is a lower-case letter and then letters, digits, '-' or '_'`,
-		"node:2 rank:2 core:2":      `topo: level 2 "rank:2": ranks per element come last`,
+		"node:2 rank:2 core:2":      `topo: level 2 "rank:2": ranks per element come after the levels, and only by: after them`,
 		"node:2 machine:1":          `topo: level 2 "machine:1": there is one machine, and it comes first`,
 		"machine:2 node:2":          `topo: level 1 "machine:2": there is one machine, and it comes first`,
 		"node:2 node:2":             `topo: level 2 "node:2": a level of that name has come before; give each level a name of its own`,
+		"node:2 by:rack":            `topo: level 2 "by:rack": no level "rack" is written before; there are: machine, node`,
+		"node:2 by:node core:2":     `topo: level 2 "by:node": how ranks are dealt comes last`,
+		"by:2":                      `topo: level 1 "by:2": no level "2" is written before; there are: machine`,
+		"node:2 by:":                `topo: level 2 "by:": no level "" is written before; there are: machine, node`,
+		"node:2 rank:2 core:2 by:x": `topo: level 2 "rank:2": ranks per element come after the levels, and only by: after them`,
 		"core:2 node:2":             `topo: level 2 "node:2": a node cannot be inside a core; write levels from the outermost to the innermost`,
 		"node:99999 core:9999":      `topo: level 2 "core:9999": the counts multiply to more than 16777216 ranks`,
 		"node:99999999999999999999": `topo: level 1 "node:99999999999999999999": count must be a positive integer below 16777216`,
@@ -101,7 +112,7 @@ func TestSize(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"rack:2 node:4 numa:2 core:4", "rank:3", "node:2 rank:2", "core:1 node:1", "x:0", "machine:1 a:2"} {
+	for _, s := range []string{"rack:2 node:4 numa:2 core:4", "node:2 core:3 rank:2 by:node", "rack:2 node:3 by:rack", "rank:3", "node:2 rank:2", "core:1 node:1", "x:0", "machine:1 a:2"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -119,7 +130,12 @@ func FuzzParse(f *testing.F) {
 		checkInvariants(t, topo)
 		again, err := Parse(topo.String())
 		require.NoError(t, err)
-		require.Equal(t, topo, again)
+		require.Equal(t, topo.levels, again.levels)
+		b, err := json.Marshal(topo)
+		require.NoError(t, err)
+		again, err = Read(b)
+		require.NoError(t, err)
+		require.Equal(t, topo.levels, again.levels)
 	})
 }
 
@@ -145,13 +161,33 @@ func checkInvariants(t *testing.T, topo *Topology) {
 			require.True(t, slices.IsSorted(ranks))
 			seen += len(ranks)
 			for _, r := range ranks {
-				require.Equal(t, e, topo.Element(r, i))
-				if i > 0 {
-					require.Equal(t, topo.Element(ranks[0], i-1), topo.Element(r, i-1), "levels nest")
+				if topo.Element(r, i) != e || i > 0 && topo.Element(r, i-1) != topo.Element(ranks[0], i-1) {
+					t.Fatalf("level %d: rank %d of element %d is in element %d, or levels do not nest", i, r, e, topo.Element(r, i))
 				}
 			}
 			require.NotEmpty(t, topo.Label(i, e))
 		}
 		require.Equal(t, topo.Size(), seen)
 	}
+	checkMaps(t, topo)
+}
+
+func TestDealtRoundRobin(t *testing.T) {
+	topo, err := Parse("rack:2 node:2 numa:2 rank:2 by:node")
+	require.NoError(t, err)
+	checkInvariants(t, topo)
+	require.Equal(t, []int{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3}, elements(t, topo, "node"))
+	require.Equal(t, []int{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}, elements(t, topo, "rack"))
+	require.Equal(t, []int{0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7}, elements(t, topo, "numa"), "the first places of a node first")
+	var labels []string
+	for e := range topo.Elements(3) {
+		labels = append(labels, topo.Label(3, e))
+	}
+	require.Equal(t, []string{"0", "0", "0", "0", "1", "1", "1", "1"}, labels, "positions in the node")
+
+	topo, err = Parse("rack:2 node:2 rank:2 by:rack")
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1, 0, 1, 2, 3, 2, 3}, elements(t, topo, "node"))
+	require.Equal(t, []int{0, 1, 0, 1, 0, 1, 0, 1}, elements(t, topo, "rack"))
+	require.Equal(t, "rack:2 node:2 rank:2 by:rack", topo.String())
 }

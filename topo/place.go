@@ -15,6 +15,10 @@ type Place struct {
 	// Above names what the node lies in, from the outside in. All ranks list the
 	// same levels, and ranks of one node the same parts.
 	Above []Part `json:"above,omitempty"`
+	// Slurm is the name that Slurm has for the node, where Above is what Slurm says.
+	// Build then checks it against what other ranks say: under mpirun it may be
+	// another node's.
+	Slurm string `json:"slurm,omitempty"`
 	// Inside tells for each level inside the node which of its parts the rank may
 	// run on, from the outside in. All ranks list the same levels, with an empty Set
 	// where they do not know.
@@ -36,7 +40,8 @@ type Span struct {
 }
 
 // encode is the place as bytes: strings and lists with their lengths before them.
-// It is what ranks exchange, so it is short: about 60 bytes, and notes.
+// It is what ranks exchange, so it is short: about 60 bytes, 20 more for each level
+// above the node, and notes.
 func (p *Place) encode() []byte {
 	text := func(b []byte, s string) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	b := text(nil, p.Host)
@@ -46,6 +51,7 @@ func (p *Place) encode() []byte {
 	for _, a := range p.Above {
 		b = text(text(b, a.Level), a.Name)
 	}
+	b = text(b, p.Slurm)
 	b = binary.AppendUvarint(b, uint64(len(p.Inside)))
 	for _, s := range p.Inside {
 		b = text(text(b, s.Level), string(s.IDs))
@@ -57,6 +63,9 @@ func (p *Place) encode() []byte {
 	return b
 }
 
+// errGarbled is what a rank's message is that cannot be decoded.
+var errGarbled = fmt.Errorf("its place arrived garbled; do all ranks run the same program? %w", ErrTopology)
+
 // decodePlace is the inverse of encode.
 func decodePlace(b []byte) (Place, error) {
 	d := decoder{b: string(b)}
@@ -64,6 +73,7 @@ func decodePlace(b []byte) (Place, error) {
 	for range d.number(maxLevels) {
 		p.Above = append(p.Above, Part{d.text(), d.text()})
 	}
+	p.Slurm = d.text()
 	for range d.number(maxLevels) {
 		p.Inside = append(p.Inside, Span{d.text(), Set(d.text())})
 	}
@@ -71,7 +81,7 @@ func decodePlace(b []byte) (Place, error) {
 		p.Notes = append(p.Notes, d.text())
 	}
 	if d.bad || d.b != "" {
-		return Place{}, fmt.Errorf("its place arrived garbled; do all ranks run the same program? %w", ErrTopology)
+		return Place{}, errGarbled
 	}
 	return p, nil
 }

@@ -217,6 +217,33 @@ func TestAffinityIsTheThreads(t *testing.T) {
 	require.NotEmpty(t, p.Inside[1].IDs, "notes: %v", p.Notes)
 }
 
+// TestThresholdsOfRecordedMachines is section 6 of rma-rw for jobs on machines as
+// their systems describe them.
+func TestThresholdsOfRecordedMachines(t *testing.T) {
+	each := func(n int) (masks []Set) {
+		for c := range n {
+			masks = append(masks, MakeSet(c))
+		}
+		return masks
+	}
+	for _, c := range []struct {
+		machine string
+		nodes   int
+		masks   []Set
+		want    string
+	}{
+		{"laptop", 1, each(4), "machine: T_DC 1 per node at 0, T_L [1000], T_R 4096, T_W 1000"},
+		{"server", 1, each(8), "machine numa: T_DC 1 per node at 0, T_L [50 20], T_R 4096, T_W 1000"},
+		{"server", 4, each(8), "machine node numa: T_DC 1 per node at 0,8,16,24, T_L [10 20 5], T_R 4096, T_W 1000"},
+		{"server", 4, []Set{"0-7", "0-7"}, "machine node: T_DC 1 per node at 0,2,4,6, T_L [20 50], T_R 4096, T_W 1000"}, // not bound
+		{"numa4", 2, each(16), "machine node group: T_DC 1 per node at 0,16, T_L [10 20 5], T_R 4096, T_W 1000"},
+		{"numa4", 100, []Set{"0"}, "machine: T_DC 1 per node at 0-99, T_L [1000], T_R 6400, T_W 1000"}, // a rank each
+	} {
+		topo := replay(t, recorded(t, c.machine), c.nodes, c.masks...)
+		require.Equal(t, c.want, told(t, topo), "%s, %d nodes", c.machine, c.nodes)
+	}
+}
+
 // BenchmarkLocal reads a machine of 256 hardware threads.
 func BenchmarkLocal(b *testing.B) {
 	var text strings.Builder

@@ -52,6 +52,11 @@ func TestSnapshots(t *testing.T) {
 				got += fmt.Sprintf(" %s:%d", l.Name, l.Elements)
 			}
 			require.Equal(t, want[name], got, "notes: %q", topo.Notes())
+			thresholds := "machine: T_DC 1 per node at 0, T_L [1000], T_R 4096, T_W 1000"
+			if name == "linux-amd64-8581cf3a529e5d8b97ea876eade2f60d" {
+				thresholds = "machine numa: T_DC 1 per node at 0, T_L [50 20], T_R 4096, T_W 1000"
+			}
+			require.Equal(t, thresholds, told(t, topo))
 		})
 	}
 }

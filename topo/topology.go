@@ -29,7 +29,9 @@ type Topology struct {
 	order  []int32 // ranks, sorted by element at every level at once
 	cpus   []Set   // by rank: processors it may run on; nil when unknown for all
 	notes  []string
-	plain  bool // labels are positions in a description, and say nothing new
+	plain  bool      // labels are positions in a description, and say nothing new
+	full   *Topology // what this is a view of; nil when it is none
+	memo   *memo     // what was made of it; shared by its views
 }
 
 // A layer is one level with its tables.
@@ -38,6 +40,7 @@ type layer struct {
 	of     []int32  // rank -> element: e(p,i)
 	start  []int32  // element -> place of its first rank in Topology.order
 	count  []int32  // element -> number of ranks
+	host   []int32  // element -> which of its ranks, in Topology.order, is its host
 	label  []string // element -> what it is called inside the element around it
 	merged []bool   // element -> stands for several parts; nil when none does
 }
@@ -73,7 +76,11 @@ func (t *Topology) Element(rank, level int) int { return int(t.levels[level].of[
 // Ranks lists the ranks of an element in ascending order, in a slice of the
 // caller's.
 func (t *Topology) Ranks(level, element int) []int {
-	part := t.part(level, element)
+	return ascending(t.part(level, element))
+}
+
+// ascending is a copy of ranks, sorted.
+func ascending(part []int32) []int {
 	out := make([]int, len(part))
 	for i, r := range part {
 		out[i] = int(r)
@@ -128,46 +135,64 @@ func (t *Topology) Fits(size int) error {
 	return fmt.Errorf("topo: topology has %d places, the job has %d ranks: start %d ranks, or %s: %w", places, size, places, way, ErrTopology)
 }
 
-// String is a line that Parse reads back as the same numbers, where all elements
-// of a level are alike and ranks follow on from one to the next; else the totals.
+// String is a line that Parse reads back as the same numbers, where there is one:
+// all elements of a level are alike, and ranks follow on from one to the next or
+// are dealt round robin. Else it is the totals.
 func (t *Topology) String() string {
-	var b strings.Builder
-	last := len(t.levels) - 1
-	if t.regular() {
-		for i := 1; i <= last; i++ {
-			fmt.Fprintf(&b, "%s:%d ", t.levels[i].name, t.Elements(i)/t.Elements(i-1))
-		}
-		if per := t.Size() / t.Elements(last); per > 1 || last == 0 {
-			fmt.Fprintf(&b, "rank:%d", per)
-		}
-		return strings.TrimSuffix(b.String(), " ")
+	if text, ok := t.synthetic(); ok {
+		return text
 	}
+	var b strings.Builder
 	fmt.Fprintf(&b, "%d ranks", t.Size())
-	for i := 1; i <= last; i++ {
+	for i := 1; i < len(t.levels); i++ {
 		fmt.Fprintf(&b, ", %d x %s", t.Elements(i), t.levels[i].name)
 	}
 	return b.String() + ", unequal or not consecutive"
 }
 
-// regular reports whether ranks were dealt to like elements one after the other.
-func (t *Topology) regular() bool {
+// synthetic is the description that Parse makes the same numbers of.
+func (t *Topology) synthetic() (text string, ok bool) {
+	var b strings.Builder
+	last := len(t.levels) - 1
 	for i := range t.levels {
-		l := &t.levels[i]
-		per := t.Size() / len(l.count)
-		for r, e := range l.of {
-			if int(e) != r/per {
-				return false
+		n := t.Elements(i)
+		for _, k := range t.levels[i].count {
+			if int(k) != t.Size()/n {
+				return "", false
 			}
 		}
+		if i > 0 {
+			if n%t.Elements(i-1) != 0 {
+				return "", false
+			}
+			fmt.Fprintf(&b, "%s:%d ", t.levels[i].name, n/t.Elements(i-1))
+		}
 	}
-	return true
+	if per := t.Size() / t.Elements(last); per > 1 || last == 0 {
+		fmt.Fprintf(&b, "rank:%d ", per)
+	}
+	if text = strings.TrimSuffix(b.String(), " "); t.reads(text) {
+		return text, true
+	}
+	for i := 1; i <= last; i++ {
+		if by := text + " by:" + t.levels[i].name; t.reads(by) {
+			return by, true
+		}
+	}
+	return "", false
 }
 
-// assemble fills in order, start and count, given levels whose name, of, label and
-// merged are set and nest.
+// reads reports whether Parse makes the numbers of t of a text.
+func (t *Topology) reads(text string) bool {
+	p, err := Parse(text)
+	return err == nil && slices.EqualFunc(t.levels, p.levels, func(a, b layer) bool { return slices.Equal(a.of, b.of) })
+}
+
+// assemble fills in order, start, count and host, given levels whose name, of,
+// label and merged are set and nest.
 func assemble(levels []layer) *Topology {
 	size := len(levels[0].of)
-	t := &Topology{levels: levels, order: make([]int32, size)}
+	t := &Topology{levels: levels, order: make([]int32, size), memo: &memo{}}
 	for r := range t.order {
 		t.order[r] = int32(r)
 	}
@@ -201,5 +226,6 @@ func assemble(levels []layer) *Topology {
 			at += l.count[e]
 		}
 	}
+	t.chooseHosts()
 	return t
 }

@@ -101,7 +101,7 @@ func TestJSON(t *testing.T) {
 	require.NoError(t, err)
 	b, err = json.Marshal(topo)
 	require.NoError(t, err)
-	require.Equal(t, `{"ranks":1,"levels":[{"name":"machine","count":1,"elements":[{"element":0,"label":"0","ranks":"0"}]}],"cpus":[],"notes":[]}`, string(b))
+	require.Equal(t, `{"ranks":1,"levels":[{"name":"machine","count":1,"elements":[{"element":0,"label":"0","host":0,"ranks":"0"}]}],"cpus":[],"notes":[]}`, string(b))
 }
 
 // full refuses to be written to.

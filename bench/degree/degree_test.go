@@ -20,6 +20,8 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/inproc"
+	_ "github.com/rmalock/rmalock/rmamcs"
+	_ "github.com/rmalock/rmalock/rmarw"
 )
 
 type machine struct{ nodes, perNode int }

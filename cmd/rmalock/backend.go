@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +21,7 @@ import (
 type backend struct {
 	name  string
 	ranks int
+	nodes int // of the inproc backend, with ranks/nodes ranks each; 0 means 1
 }
 
 // Names of backends.
@@ -25,6 +29,7 @@ const (
 	byLauncher = "auto"
 	goroutines = "inproc"
 	processes  = "mpi"
+	simulated  = "sim" // of bench alone, whose jobs are in virtual time
 )
 
 // flags adds the flags that choose a backend.
@@ -38,17 +43,18 @@ func (b *backend) flags(cmd *cobra.Command) {
 // defaultRanks is one per core, and enough to be many.
 func defaultRanks() int { return max(4, runtime.NumCPU()) }
 
-// check reports what is wrong with the flags and settles what auto means.
-func (b *backend) check(cmd *cobra.Command) error {
-	switch b.name {
-	case byLauncher:
+// check reports what is wrong with the flags and settles what auto means. A command
+// may have more backends than most.
+func (b *backend) check(cmd *cobra.Command, more ...string) error {
+	names := append([]string{byLauncher, goroutines, processes}, more...)
+	switch {
+	case b.name == byLauncher:
 		b.name = goroutines
 		if mpi.Launched() {
 			b.name = processes
 		}
-	case goroutines, processes:
-	default:
-		return fmt.Errorf("no backend is called %q; there are: %s, %s, %s", b.name, byLauncher, goroutines, processes)
+	case !slices.Contains(names, b.name):
+		return fmt.Errorf("no backend is called %q; there are: %s", b.name, strings.Join(names, ", "))
 	}
 	if cmd.Flags().Changed("ranks") && b.name == processes {
 		return errors.New("--ranks goes with --backend inproc; in an MPI job the launcher sets the number of ranks (mpirun -n N)")
@@ -58,6 +64,10 @@ func (b *backend) check(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+// telling is the time that rank 0 has to say what went wrong before the others end: a
+// launcher that sees one process fail kills those that are left.
+const telling = 500 * time.Millisecond
 
 // job runs f on all ranks. Its error is a failure, which one process of the job
 // has to report: an error that f returns at all ranks is rank 0's to tell, who
@@ -82,7 +92,8 @@ func (b *backend) job(f func(rma.Comm) error) error {
 	mine := b.name == goroutines || speaks()
 	var err error
 	if b.name == goroutines {
-		err = inproc.Run(b.ranks, all)
+		nodes := max(1, b.nodes)
+		err = inproc.RunNodes(nodes, b.ranks/nodes, all)
 	} else {
 		err = mpi.Run(func(c rma.Comm) error {
 			mine = c.Rank() == 0
@@ -95,6 +106,9 @@ func (b *backend) job(f func(rma.Comm) error) error {
 		return nil
 	case first != nil:
 		err = first
+	}
+	if b.name == processes && !mine {
+		time.Sleep(telling)
 	}
 	return &failure{err: err, mine: mine}
 }

@@ -1,39 +1,55 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rmalock/rmalock/bench"
+	"github.com/rmalock/rmalock/bench/plot"
 	"github.com/rmalock/rmalock/rma"
 )
 
 // benchOptions are the flags of bench.
 type benchOptions struct {
 	backend backend
-	cfg     bench.Config
-	mode    string
-	writers float64
+	layout  layout
+	sweep   bench.Sweep
+	modes   []string
+	figure  string
+	plot    string
+	png     bool
 	json    bool
 	csv     bool
+	absent  []string // locks that the figure takes and the program has not
+	shown   int      // runs that were shown
 }
 
 func newBench() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure a lock",
-		Long: `bench measures a lock with the workloads of Schmid, Besta and Hoefler,
+		Short: "Measure locks, in jobs or in virtual time",
+		Long: `bench measures locks with the workloads of Schmid, Besta and Hoefler,
 High-Performance Distributed RMA Locks (HPDC 2016), section 5:
 
   latency  rank 0 acquires and releases alone; the others wait idle
+  lb       all ranks acquire and release; its figure is the mean latency
   ecsb     all ranks, empty critical section
   sob      all ranks, one memory access in the critical section
   wcsb     all ranks, increment a shared counter and spin 1 to 4 us in it;
            the counter's end value is checked
   warb     all ranks, empty critical section, wait 1 to 4 us after the release
+  dht      all ranks but 0 insert into a hashtable at rank 0 and read from it;
+           its figure is the total time. Lock "atomic" is the hashtable with
+           atomics alone; --writers is the share of inserts
 
 The first tenth is warm-up and not counted.
 
@@ -41,7 +57,9 @@ What the output says:
   throughput  acquires of all ranks per second
   latency     time of one acquire and release, without the work in between. In
               mode latency of batches, since a clock is slower than an acquire;
-              in the other modes of acquires that were sampled
+              in the other modes of acquires that were sampled. The mean of
+              modes latency and lb is that of all acquires
+  band        with --band, what the weak constants of the machine come to
   shares      how evenly the ranks got the lock: the standard deviation of their
               acquires relative to the mean, and the least and most favoured.
               With --acquires all get the same by construction
@@ -51,80 +69,355 @@ What the output says:
               far a rank of another node. Counted in a short pass of its own
 
 "oversubscribed" marks a job with more ranks than cores: it measures the
-scheduler as much as the lock.`,
+scheduler as much as the lock.
+
+Virtual time: with --backend sim the ranks, thousands if need be, run in this
+process on a model of the machine that --machine names, and every figure is the
+model's. The same --seed gives the same result. What is known of a machine to no
+more than a range is listed as its weak constants; --band runs again with each of
+them at the low and at the high end of its range.
+
+Sweeps: --mode, --lock, --writers and --ranks take lists, and --repeat runs each
+several times. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv,
+figures like the paper's and DIR/report.html are drawn of all that DIR holds, and
+runs that are there are not made again: an interrupted sweep goes on where it
+stopped, and jobs of several sizes can share a folder. --figure NAME is the sweep
+of a figure of the paper; other flags narrow it.
+
+A lock's parameters stand behind its name, as in rmarw:TR=1000:TL=20/50.`,
 		Example: `  rmalock bench --mode latency
   rmalock bench --lock dmcs --mode wcsb --ranks 8 --acquires 100000
   mpirun -n 16 rmalock bench --mode ecsb --duration 10s --json
   mpirun -n 16 rmalock bench --mode sob --locks 1000 --csv
-  GOGC=off mpirun -n 16 rmalock bench --mode warb`,
+  GOGC=off mpirun -n 16 rmalock bench --mode warb
+  rmalock bench --backend sim --machine aries --nodes 64 --per-node 16 --mode lb
+  rmalock bench --backend sim --lock dmcs,fompi-spin --mode lb,ecsb --ranks 16,64,256 --plot out
+  rmalock bench --backend sim --figure 3 --plot out
+  for p in 2 4 8; do mpirun -n $p rmalock bench --figure 3 --plot out; done`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.backend.flags(cmd)
-	lockFlag(cmd, &o.cfg.Lock)
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", string(bench.Latency), "workload: latency, ecsb, sob, wcsb or warb")
-	f.DurationVar(&o.cfg.Duration, "duration", time.Second, "time to run, warm-up included")
-	f.IntVar(&o.cfg.Acquires, "acquires", 0, "acquires per rank, warm-up included, instead of a duration")
-	f.Float64Var(&o.writers, "writers", 1, "share of acquires in exclusive mode, of a lock with a shared mode")
-	f.IntVar(&o.cfg.Locks, "locks", 1, "number of locks; each acquire takes one of them at random")
-	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.BoolVar(&o.csv, "csv", false, "print a line of column names and a line of values")
+	f.StringVar(&o.backend.name, "backend", byLauncher, "where ranks come from: mpi (processes of an MPI job), inproc (goroutines of this process), sim (virtual time), or auto (mpi if an MPI launcher started this process, otherwise inproc)")
+	complete(cmd, "backend", byLauncher, goroutines, processes, simulated)
+	o.layout.flags(cmd)
+	f.StringSliceVar(&o.sweep.Locks, "lock", []string{defaultLock}, "names of locks, with parameters if they take any; \"rmalock locks\" lists them")
+	complete(cmd, "lock", append(lockNames(), bench.Atomic+"\tno lock: the hashtable's own atomics, in mode dht")...)
+	f.StringSliceVar(&o.modes, "mode", []string{string(bench.Latency)}, "workloads: "+strings.Join(modeNames(), ", "))
+	complete(cmd, "mode", modeNames()...)
+	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s; in virtual time 5ms or 20us per rank)")
+	f.IntVar(&o.sweep.Config.Acquires, "acquires", 0, "acquires per rank, warm-up included, instead of a duration (default in mode lb 100000, in mode dht 1000; in virtual time a duration, and 100)")
+	f.Float64SliceVar(&o.sweep.Writers, "writers", []float64{1}, "shares of acquires in exclusive mode, 0 to 1, of locks with a shared mode")
+	f.IntVar(&o.sweep.Config.Locks, "locks", 1, "number of locks; each acquire takes one of them at random")
+	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")
+	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, with seeds one after the other")
+	f.StringVar(&o.plot, "plot", "", "folder for the runs, figures and report.html")
+	f.BoolVar(&o.png, "png", false, "draw figures as PNG too, beside SVG")
+	f.StringVar(&o.figure, "figure", "", "sweep of a figure of the paper: "+strings.Join(plot.Presets(), ", ")+", 4 or all")
+	complete(cmd, "figure", append(plot.Presets(), "4", "all")...)
+	f.BoolVar(&o.json, "json", false, "print JSON, a line for each run")
+	f.BoolVar(&o.csv, "csv", false, "print a line of column names and a line of values for each run")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	cmd.MarkFlagsMutuallyExclusive("duration", "acquires")
-	var modes []string
-	for _, m := range bench.Modes() {
-		modes = append(modes, string(m))
-	}
-	complete(cmd, "mode", modes...)
 	return cmd
 }
 
-// check reports what is wrong with the flags and completes the Config.
-func (o *benchOptions) check(cmd *cobra.Command) error {
-	cfg := &o.cfg
-	byCount := cmd.Flags().Changed("acquires")
+func modeNames() []string {
+	var out []string
+	for _, m := range bench.Modes() {
+		out = append(out, string(m))
+	}
+	return out
+}
+
+// check reports what is wrong with the flags and lists the runs, which in an MPI job
+// are for its number of ranks, whatever they say.
+func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
+	given := cmd.Flags().Changed
+	cfg := &o.sweep.Config
 	switch {
-	case byCount && cfg.Acquires < 1:
-		return fmt.Errorf("--acquires is %d, want at least 1", cfg.Acquires)
-	case !byCount && cfg.Duration <= 0:
-		return fmt.Errorf("--duration is %v, want more than 0", cfg.Duration)
+	case given("acquires") && cfg.Acquires < 1:
+		return nil, fmt.Errorf("--acquires is %d, want at least 1", cfg.Acquires)
+	case given("duration") && cfg.Duration <= 0:
+		return nil, fmt.Errorf("--duration is %v, want more than 0", cfg.Duration)
 	case cfg.Locks < 1:
-		return fmt.Errorf("--locks is %d, want at least 1", cfg.Locks)
-	case !(o.writers >= 0 && o.writers <= 1):
-		return fmt.Errorf("--writers is %v, want 0 to 1", o.writers)
-	case byCount:
-		cfg.Duration = 0
+		return nil, fmt.Errorf("--locks is %d, want at least 1", cfg.Locks)
+	case o.sweep.Repeat < 1:
+		return nil, fmt.Errorf("--repeat is %d, want at least 1", o.sweep.Repeat)
+	case o.png && o.plot == "":
+		return nil, errors.New("--png goes with --plot DIR")
 	}
-	cfg.Mode = bench.Mode(o.mode)
-	cfg.Readers = 1 - o.writers
-	if err := cfg.Validate(); err != nil {
-		return err
+	for _, w := range o.sweep.Writers {
+		if !(w >= 0 && w <= 1) {
+			return nil, fmt.Errorf("--writers is %v, want 0 to 1", w)
+		}
 	}
-	return o.backend.check(cmd)
+	for _, m := range o.modes {
+		o.sweep.Modes = append(o.sweep.Modes, bench.Mode(m))
+	}
+	o.backend.ranks = 1 // which layout says
+	if err := o.backend.check(cmd, simulated); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.sweep.Ranks, err = o.layout.check(cmd, o.backend.name, o.figure != ""); err != nil {
+		return nil, err
+	}
+	sweeps := []bench.Sweep{o.sweep}
+	if o.figure != "" {
+		if sweeps, o.absent, err = plot.Preset(o.figure); err != nil {
+			return nil, err
+		}
+	}
+	var points []bench.Point
+	for _, s := range sweeps {
+		if o.figure != "" {
+			s = o.narrow(s, given)
+		}
+		more, err := s.Points()
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, more...)
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("nothing of figure %s is left to run: the flags narrow it to none of its locks, workloads or shares of writers", o.figure)
+	}
+	for _, p := range points {
+		if err := o.layout.fits(p.Ranks); err != nil {
+			return nil, err
+		}
+	}
+	return points, nil
+}
+
+// narrow is the sweep of a figure without what flags that were given leave out, and
+// with what they set.
+func (o *benchOptions) narrow(s bench.Sweep, given func(string) bool) bench.Sweep {
+	s.Config, s.Repeat = o.sweep.Config, o.sweep.Repeat
+	if given("ranks") || given("nodes") || given("topology") || o.backend.name != simulated {
+		s.Ranks = o.sweep.Ranks
+	}
+	if given("lock") {
+		s.Locks = slices.DeleteFunc(slices.Clone(s.Locks), func(l string) bool {
+			name, _, _ := bench.SplitLock(l)
+			return !slices.Contains(o.sweep.Locks, l) && !slices.Contains(o.sweep.Locks, name)
+		})
+	}
+	if given("mode") {
+		s.Modes = slices.DeleteFunc(slices.Clone(s.Modes), func(m bench.Mode) bool { return !slices.Contains(o.sweep.Modes, m) })
+	}
+	if given("writers") {
+		s.Writers = slices.DeleteFunc(slices.Clone(s.Writers), func(w float64) bool { return !slices.Contains(o.sweep.Writers, w) })
+	}
+	return s
 }
 
 // run is the command.
 func (o *benchOptions) run(cmd *cobra.Command) error {
-	if err := o.check(cmd); err != nil {
+	points, err := o.check(cmd)
+	if err != nil {
 		return err
 	}
-	var res *bench.Result // at rank 0
-	err := o.backend.job(func(c rma.Comm) error {
-		r, err := bench.Run(c, o.cfg)
+	out := cmd.OutOrStdout()
+	if o.backend.name == processes {
+		return o.inJob(out, points)
+	}
+	if !speaks() {
+		return nil // another process of the job does it, if there is a job
+	}
+	store, err := o.open()
+	if err != nil {
+		return fail(err)
+	}
+	bar := newSimBar(cmd.ErrOrStderr(), o.backend.name, len(points))
+	defer bar.clear()
+	for i, p := range points {
+		where := o.layout.where(o.backend.name)
+		if store != nil && store.Has(o.key(p, where)) {
+			continue
+		}
+		res, err := o.once(p, bar.next(i, p))
+		if err != nil {
+			return err
+		}
+		bar.clear()
+		if err := o.take(out, store, p, where, res, len(points) > 1); err != nil {
+			return fail(err)
+		}
+	}
+	return fail(o.finish(out, store))
+}
+
+// key names a run on a place.
+func (o *benchOptions) key(p bench.Point, where string) string {
+	key := p.Key(where)
+	if o.layout.band {
+		key += ", band"
+	}
+	return key
+}
+
+// once makes a run in this process.
+func (o *benchOptions) once(p bench.Point, progress func(float64)) (*bench.Result, error) {
+	if o.backend.name == simulated {
+		v, err := o.layout.virtual(p.Ranks)
+		if err != nil {
+			return nil, err
+		}
+		v.Progress = progress
+		res, err := v.Run(p.Config)
+		return res, fail(err)
+	}
+	b := o.backend
+	b.ranks, b.nodes = p.Ranks, o.layout.nodesOf(p.Ranks)
+	var res *bench.Result
+	err := b.job(func(c rma.Comm) error {
+		r, err := bench.Run(c, p.Config)
 		if c.Rank() == 0 {
 			res = r
 		}
 		return err
 	})
-	out := cmd.OutOrStdout()
-	switch {
-	case err != nil || res == nil:
-		return err
-	case o.json:
-		return fail(writeJSON(out, res))
-	case o.csv:
-		return fail(res.WriteCSV(out))
+	return res, err
+}
+
+// inJob makes all runs in one MPI job. Rank 0 knows which are there already, and says
+// what becomes of them.
+func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
+	return o.backend.job(func(c rma.Comm) error {
+		first := c.Rank() == 0
+		where := c.Describe() // which says if there is but one node
+		if n := c.Node().Count; n > 1 {
+			where += fmt.Sprintf(", %d nodes", n)
+		}
+		var store *bench.Store
+		var err error
+		if first {
+			store, err = o.open()
+		}
+		if err := rma.Agree(c, err); err != nil {
+			return err
+		}
+		for _, p := range points {
+			p.Ranks = c.Size()
+			there := int64(0)
+			if store != nil && store.Has(o.key(p, where)) {
+				there = 1
+			}
+			all, err := c.Allgather([]int64{there})
+			if err != nil {
+				return err
+			}
+			if all[0] == 1 {
+				continue
+			}
+			res, err := bench.Run(c, p.Config)
+			if err != nil {
+				return err
+			}
+			if first {
+				err = o.take(out, store, p, where, res, len(points) > 1)
+			}
+			if err := rma.Agree(c, err); err != nil {
+				return err
+			}
+		}
+		if first {
+			err = o.finish(out, store)
+		}
+		return rma.Agree(c, err)
+	})
+}
+
+// open opens the folder of --plot; nil for none.
+func (o *benchOptions) open() (*bench.Store, error) {
+	if o.plot == "" {
+		return nil, nil
 	}
-	return fail(res.WriteText(out))
+	return bench.OpenStore(o.plot)
+}
+
+// take shows a run and keeps it.
+func (o *benchOptions) take(out io.Writer, store *bench.Store, p bench.Point, where string, res *bench.Result, many bool) error {
+	if store != nil {
+		err := store.Add(bench.Record{
+			Key: o.key(p, where), Where: where, Command: commandLine(o.backend.name, p.Ranks), Made: time.Now().Truncate(time.Second),
+			Host: bench.ThisHost(), Result: res,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	o.shown++
+	switch {
+	case o.json:
+		return writeJSON(out, res)
+	case o.csv && o.shown > 1:
+		return res.WriteCSVRow(out)
+	case o.csv:
+		return res.WriteCSV(out)
+	case many || store != nil:
+		return o.writeRow(out, res)
+	}
+	return res.WriteText(out)
+}
+
+// writeRow writes a run of a sweep on a line.
+func (o *benchOptions) writeRow(out io.Writer, r *bench.Result) error {
+	t := tabwriter.NewWriter(out, 14, 0, 2, ' ', tabwriter.AlignRight)
+	if o.shown == 1 {
+		fmt.Fprintln(t, "mode\tranks\tF_W %\tmillion/s\tmean us\tmedian us\t99 % us\tdeviation %\tremote ops\tlock\t")
+	}
+	fmt.Fprintf(t, "%s\t%d\t%.4g\t%.4g\t%.4g\t%.4g\t%.4g\t%.3g\t%.3g\t%s\t\n", r.Mode, r.Ranks, 100*r.Writers,
+		r.PerSecond/1e6, r.Mean/1e3, r.Median/1e3, r.P99/1e3, 100*r.ShareDeviation, r.RemoteOps, r.Lock)
+	return t.Flush()
+}
+
+// finish draws what the folder holds.
+func (o *benchOptions) finish(out io.Writer, store *bench.Store) error {
+	if store == nil {
+		return nil
+	}
+	defer store.Close()
+	var notes []string
+	if len(o.absent) > 0 {
+		notes = append(notes, fmt.Sprintf("Not shown, for this program has not the locks, or not these parameters of them: %s.", strings.Join(o.absent, ", ")))
+	}
+	paths, err := plot.Write(o.plot, store.Records(), o.png, notes...)
+	if err != nil {
+		return err
+	}
+	if o.json || o.csv {
+		return nil
+	}
+	figures := 0
+	for _, path := range paths {
+		if strings.HasSuffix(path, ".svg") {
+			figures++
+		}
+	}
+	kept := len(store.Records()) - o.shown
+	_, err = fmt.Fprintf(out, "%d runs made, %d were there; %s and %d figures drawn\n", o.shown, kept, paths[0], figures)
+	return err
+}
+
+// commandLine is the line that started this program, for those who want to do it
+// again.
+func commandLine(backend string, ranks int) string {
+	words := []string{"rmalock"}
+	if backend == processes {
+		launcher := "mpirun"
+		if os.Getenv("SLURM_PROCID") != "" && os.Getenv("OMPI_COMM_WORLD_RANK") == "" {
+			launcher = "srun"
+		}
+		words = []string{launcher, "-n", fmt.Sprint(ranks), "rmalock"}
+	}
+	for _, arg := range os.Args[1:] {
+		if strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]#~`!{}") || arg == "" {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
 }

@@ -15,6 +15,14 @@ type listed struct {
 	Title  string `json:"title"`
 	Shared bool   `json:"shared_mode"`
 	Fair   string `json:"fairness"`
+
+	Parameters []parameter `json:"parameters"`
+}
+
+// parameter is a lock's in JSON.
+type parameter struct {
+	Name string `json:"name"`
+	Help string `json:"help"`
 }
 
 func newLocks() *cobra.Command {
@@ -26,7 +34,10 @@ func newLocks() *cobra.Command {
 
   modes     exclusive, or exclusive and shared (readers and writers)
   fairness  how often a waiting rank can be overtaken
-  title     what it is`,
+  title     what it is
+
+and the parameters of those that have any. A parameter is set behind the name, as
+in rmarw:TR=1000.`,
 		Example: `  rmalock locks
   rmalock locks --json`,
 		Args: cobra.NoArgs,
@@ -37,7 +48,11 @@ func newLocks() *cobra.Command {
 			if asJSON {
 				out := []listed{}
 				for _, i := range lock.All() {
-					out = append(out, listed{i.Name, i.Title, i.Shared, i.Fair})
+					l := listed{i.Name, i.Title, i.Shared, i.Fair, []parameter{}}
+					for _, p := range i.Params {
+						l.Parameters = append(l.Parameters, parameter{p.Name, p.Help})
+					}
+					out = append(out, l)
 				}
 				return fail(writeJSON(cmd.OutOrStdout(), out))
 			}
@@ -50,6 +65,14 @@ func newLocks() *cobra.Command {
 				}
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", i.Name, modes, i.Fair, i.Title)
 			}
+			for _, i := range lock.All() {
+				if len(i.Params) > 0 {
+					fmt.Fprintf(t, "\nparameters of %s\n", i.Name)
+				}
+				for _, p := range i.Params {
+					fmt.Fprintf(t, "  %s\t%s\n", p.Name, p.Help)
+				}
+			}
 			return fail(t.Flush())
 		},
 	}
@@ -60,9 +83,14 @@ func newLocks() *cobra.Command {
 // lockFlag adds --lock, which completes to the names of locks.
 func lockFlag(cmd *cobra.Command, name *string, more ...string) {
 	cmd.Flags().StringVar(name, "lock", defaultLock, "name of the lock; \"rmalock locks\" lists them")
-	names := more
+	complete(cmd, "lock", append(more, lockNames()...)...)
+}
+
+// lockNames are the names of locks and their titles, for completion.
+func lockNames() []string {
+	var out []string
 	for _, i := range lock.All() {
-		names = append(names, i.Name+"\t"+i.Title)
+		out = append(out, i.Name+"\t"+i.Title)
 	}
-	complete(cmd, "lock", names...)
+	return out
 }

@@ -4,6 +4,8 @@ package main
 import (
 	_ "github.com/rmalock/rmalock/baseline"
 	_ "github.com/rmalock/rmalock/dmcs"
+	_ "github.com/rmalock/rmalock/rmamcs"
+	_ "github.com/rmalock/rmalock/rmarw"
 )
 
 // defaultLock is what commands use without --lock.

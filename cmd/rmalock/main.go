@@ -82,6 +82,7 @@ with processes as ranks:
   rmalock dht --ranks 4                   count degrees in a hashtable under a lock
   mpirun -n 4 rmalock dht                 the same with four MPI processes
   mpirun -n 4 rmalock bench --mode ecsb   throughput of a contended lock
+  rmalock check --lock dmcs               all schedules of three ranks
 
 Results go to standard output, from rank 0 alone; with --json they are a JSON
 object on one line. Errors and the progress bar go to standard error.
@@ -94,7 +95,7 @@ Unless it is set, each rank of an MPI job takes its share of its node's cores.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newTopo(), newDHT(), newBench(), newLocks(), newVersion())
+	root.AddCommand(newTopo(), newDHT(), newBench(), newCheck(), newLocks(), newVersion())
 	return root
 }
 

@@ -70,7 +70,7 @@ func TestMPIResultsComeFromRankZero(t *testing.T) {
 		t.Errorf("topo says %v", m)
 	}
 	for _, c := range []struct{ args, line string }{
-		{"topo --synthetic node:2", "machine"}, {"locks", "name "}, {"version", "rmalock "}, {"bench --acquires 10", "dmcs, latency"},
+		{"topo --synthetic node:2", "level "}, {"locks", "name "}, {"version", "rmalock "}, {"bench --acquires 10", "dmcs, latency"},
 	} {
 		o := mpirun(t, "3", strings.Fields(c.args)...).good(t)
 		if strings.Count("\n"+o.stdout, "\n"+c.line) != 1 {
@@ -91,6 +91,21 @@ func TestMPIBench(t *testing.T) {
 	m := mpirun(t, "5", "bench", "--mode", "ecsb", "--acquires", "50", "--json").good(t).object(t)
 	sane(t, m)
 }
+
+// A job adds the runs of its size to a folder; rank 0 knows which are there.
+func TestMPISweep(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"bench", "--mode", "ecsb,dht", "--lock", "dmcs", "--acquires", "100", "--plot", dir}
+	for _, c := range []struct{ ranks, says string }{{"2", "2 runs made, 0 were there"}, {"2", "0 runs made, 2 were there"}, {"3", "2 runs made, 2 were there"}} {
+		if o := mpirun(t, c.ranks, args...).good(t); strings.Count(o.stdout, c.says) != 1 {
+			t.Errorf("%s ranks: does not say %q once:\n%s", c.ranks, c.says, o.stdout)
+		}
+	}
+	mpirun(t, "2", "bench", "--plot", filepath.Join(bad(t), "out")).once(t, "not a directory")
+}
+
+// bad is the path of a file, where a folder is wanted.
+func bad(t *testing.T) string { return write(t, "file", "x") }
 
 func TestMPIErrorsAreSaidOnce(t *testing.T) {
 	bad := write(t, "bad.txt", strings.Repeat("1 2\n", 1000)+"3 x\n")

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -9,13 +11,20 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
+// description is where a topology comes from that is not discovered, and what
+// locks are to make of it.
+type description struct {
+	synthetic, file  string
+	levels, counters string
+}
+
 func newTopo() *cobra.Command {
 	var b backend
-	var synthetic string
+	var d description
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "topo",
-		Short: "Show the machine and the ranks' places in it",
+		Short: "Show the machine, the ranks' places in it, and what locks make of it",
 		Long: `topo shows the levels of the machine that hierarchical locks use, from the
 outermost in, and the place of each rank: what Slurm says of switches, which ranks
 share memory, and where the processors that a rank may run on lie in NUMA nodes,
@@ -24,21 +33,48 @@ caches and cores.
 A level inside a node counts only if ranks are bound to its parts: start ranks
 with mpirun --bind-to core to see cores. Notes say what was left out and why.
 
-The output has two parts:
+The output has three parts:
   the tree    a line per element with its ranks; neighbours that are alike
               share a line ("core 0-3 ×4")
   the ranks   for each rank its element at each level, and its processors
+  the locks   for the levels that a lock uses, from the outermost in: T_L, how
+              often the lock passes inside an element before it leaves it; which
+              ranks host the tails of the elements' queues; T_W, the product of
+              T_L; T_R, after how many readers of a counter a writer gets its
+              turn; and T_DC, which ranks host the readers' counters. The values
+              are the defaults for this machine.
 
-With --synthetic the machine is described instead of discovered, in the manner of
-hwloc: levels from the outside in, each with its number per element of the level
-before. No job is started.`,
+--levels picks the levels of a lock ("rack,node"; the machine is always one), and
+--counters says how many counters there are:
+  16               one for every 16 ranks       every 16th rank   the same
+  2 per node       two in each node             every 2nd node    one for two
+
+Instead of discovered, the machine can be described; no job is started then.
+--synthetic takes a line in the manner of hwloc: levels from the outside in, each
+with its number per element of the level before; rank:4 for 4 ranks in each
+innermost element; by:node to deal ranks to the nodes in turns.
+--file reads such a line from a file, or a table of ranks and the names of their
+parts, or JSON as --json prints it, edited as you like:
+  0-3   rack=A  node=n1
+  4,6   rack=B  node=n2
+  5,7   rack=B  node=n3
+
+Environment, as rank 0 has it, of every job:
+  RMALOCK_TOPO    file to read the topology from in place of discovering it
+  RMALOCK_RACKS   regular expression on host names whose named groups are levels
+                  above the node, where Slurm does not tell: ^(?P<rack>r[0-9]+)n`,
 		Example: `  rmalock topo
   mpirun -n 8 --bind-to core rmalock topo
-  srun -N 4 -n 32 rmalock topo --json
-  rmalock topo --synthetic "rack:2 node:4 numa:2 core:4"`,
+  srun -N 4 -n 32 rmalock topo --json > machine.json
+  rmalock topo --file machine.json --levels rack,node --counters "every 2nd node"
+  rmalock topo --synthetic "rack:2 node:4 numa:2 core:4 by:node"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := synthesize(synthetic)
+			want, err := d.thresholds()
+			if err != nil {
+				return err
+			}
+			t, err := d.topology()
 			if err != nil {
 				return err
 			}
@@ -49,29 +85,63 @@ before. No job is started.`,
 			} else if !speaks() {
 				t = nil
 			}
-			switch {
-			case t == nil: // another rank prints
+			if t == nil { // another rank prints
 				return nil
-			case asJSON:
-				return fail(writeJSON(cmd.OutOrStdout(), t))
 			}
-			return fail(writeTopology(cmd.OutOrStdout(), t))
+			locks, err := d.view(t)
+			if err != nil {
+				return err
+			}
+			if want, err = locks.Fill(want); err != nil {
+				return err
+			}
+			if asJSON {
+				return fail(writeTopologyJSON(cmd.OutOrStdout(), t, locks, want))
+			}
+			return fail(writeTopology(cmd.OutOrStdout(), t, locks, want))
 		},
 	}
 	b.flags(cmd)
-	cmd.Flags().StringVar(&synthetic, "synthetic", "", `description of a machine to show, such as "node:2 core:4"`)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.MarkFlagsMutuallyExclusive("synthetic", "backend")
-	cmd.MarkFlagsMutuallyExclusive("synthetic", "ranks")
+	f := cmd.Flags()
+	f.StringVar(&d.synthetic, "synthetic", "", `description of a machine to show, such as "node:2 core:4"`)
+	f.StringVar(&d.file, "file", "", "file with a description of a machine to show")
+	f.StringVar(&d.levels, "levels", "", `levels of a lock beside the machine, such as "rack,node", or "machine" for no more (default those that suit the machine)`)
+	f.StringVar(&d.counters, "counters", "", `T_DC: such as "16", "2 per node" or "every 2nd node" (default "1 per node")`)
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "backend")
+	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "ranks")
 	return cmd
 }
 
-// synthesize is the topology of a description, nil for none.
-func synthesize(text string) (*topo.Topology, error) {
-	if text == "" {
-		return nil, nil
+// thresholds is what the flags say of thresholds.
+func (d *description) thresholds() (th topo.Thresholds, err error) {
+	if d.counters != "" {
+		th.TDC, err = topo.ParseTDC(d.counters)
 	}
-	return topo.Parse(text)
+	return th, err
+}
+
+// topology is what the flags describe, nil for nothing.
+func (d *description) topology() (*topo.Topology, error) {
+	switch {
+	case d.synthetic != "":
+		return topo.Parse(d.synthetic)
+	case d.file != "":
+		return topo.ReadFile(d.file)
+	}
+	return nil, nil
+}
+
+// view is the levels that a lock uses.
+func (d *description) view(t *topo.Topology) (*topo.Topology, error) {
+	if d.levels == "" {
+		return t.Suited(), nil
+	}
+	var names []string
+	for name := range strings.SplitSeq(d.levels, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return t.Pick(names...)
 }
 
 // discover is the topology of the job at rank 0, and nil elsewhere.
@@ -90,12 +160,66 @@ func discover(cmd *cobra.Command, b *backend) (*topo.Topology, error) {
 	return found, err
 }
 
-func writeTopology(out io.Writer, t *topo.Topology) error {
+func writeTopology(out io.Writer, t, locks *topo.Topology, th topo.Thresholds) error {
 	if err := t.WriteTree(out); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(out, "\n"); err != nil {
 		return err
 	}
-	return t.WriteRanks(out)
+	if err := t.WriteRanks(out); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(out, "\n"); err != nil {
+		return err
+	}
+	return locks.WriteThresholds(out, th)
+}
+
+// A topologyReport is a topology in JSON, with what locks make of it. The first four
+// fields are the topology's own; topo.Read reads them back and leaves the others.
+type topologyReport struct {
+	Ranks      json.RawMessage  `json:"ranks"`
+	Levels     json.RawMessage  `json:"levels"`
+	CPUs       json.RawMessage  `json:"cpus"`
+	Notes      json.RawMessage  `json:"notes"`
+	Thresholds thresholdsReport `json:"thresholds"`
+	Counters   []counterReport  `json:"counters"`
+}
+
+type thresholdsReport struct {
+	Levels []string `json:"levels"` // of a lock, from the outermost in
+	TL     []int    `json:"t_l"`    // by level
+	TW     int64    `json:"t_w"`
+	TR     int64    `json:"t_r"`
+	TDC    string   `json:"t_dc"`
+}
+
+type counterReport struct {
+	Counter int      `json:"counter"`
+	Host    int      `json:"host"`
+	Ranks   topo.Set `json:"ranks"`
+}
+
+func writeTopologyJSON(out io.Writer, t, locks *topo.Topology, th topo.Thresholds) error {
+	var r topologyReport
+	b, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		return err
+	}
+	r.Thresholds = thresholdsReport{TL: th.TL, TW: th.TW(), TR: th.TR, TDC: th.TDC.String()}
+	for _, l := range locks.Levels() {
+		r.Thresholds.Levels = append(r.Thresholds.Levels, l.Name)
+	}
+	c, err := locks.Counters(th.TDC)
+	if err != nil {
+		return err
+	}
+	for k := range c.Len() {
+		r.Counters = append(r.Counters, counterReport{k, c.Host(k), topo.MakeSet(c.Ranks(k)...)})
+	}
+	return writeJSON(out, r)
 }

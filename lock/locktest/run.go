@@ -70,6 +70,11 @@ func Run(t *testing.T, name string, launch rmatest.Launch) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	RunOf(t, info, launch)
+}
+
+// RunOf is Run for a lock that is not registered, or not to be used in this way.
+func RunOf(t *testing.T, info lock.Info, launch rmatest.Launch) {
 	opens := Check{Name: "Open", Run: func(c rma.Comm, info lock.Info) error {
 		tab, err := info.Open(c, 1, 0)
 		if err != nil {

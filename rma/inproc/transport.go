@@ -141,6 +141,9 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	return len(kept), nil
 }
 
+// Settle: stores are done at once.
+func (t *transport) Settle() error { return nil }
+
 // Handed lets other goroutines run.
 func (t *transport) Handed(int) { runtime.Gosched() }
 

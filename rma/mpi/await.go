@@ -114,8 +114,12 @@ func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
 	p := t.s.word(mate, disp)
 	start := time.Now()
 	checked := start
+	look := 100 * time.Microsecond // at a time in C
+	if t.c.polite {
+		look = time.Millisecond // which naps on its own
+	}
 	for {
-		rc := C.rl_await_near((*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(100*time.Microsecond))
+		rc := C.rl_await_near(t.win, (*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(look))
 		if rc != C.MPI_SUCCESS && rc != C.RL_AGAIN {
 			return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
 		}
@@ -123,7 +127,7 @@ func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
 			return v, nil
 		}
 		now := time.Now()
-		if waited := now.Sub(start); waited > 2*time.Millisecond {
+		if waited := now.Sub(start); waited > 2*time.Millisecond && !t.c.polite {
 			time.Sleep(min(waited/16, 200*time.Microsecond))
 		} else {
 			runtime.Gosched()
@@ -148,7 +152,7 @@ func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
 		if v := int64(t.win.one); c.Holds(v) {
 			return v, nil
 		}
-		rest(pause)
+		t.rest(pause)
 		pause = min(2*pause, pauseLast)
 	}
 }
@@ -158,7 +162,7 @@ func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
 func (t *transport) Backoff(target, disp int, _ int64, try int) error {
 	switch {
 	case t.win != nil && t.mate(target) < 0:
-		rest(min(pauseFirst<<min(try, 10), pauseLast))
+		t.rest(min(pauseFirst<<min(try, 10), pauseLast))
 	case try >= 1000:
 		if try%50_000 == 0 {
 			return t.peersLive()
@@ -173,10 +177,12 @@ func (t *transport) Backoff(target, disp int, _ int64, try int) error {
 	return nil
 }
 
-// rest waits for a time too short for the kernel's timers by yielding.
-func rest(d time.Duration) {
-	if d >= 50*time.Microsecond {
-		time.Sleep(d)
+// rest waits for a time too short for the kernel's timers by yielding, where a core
+// is to spare. The naps are not time.Sleep, which rounds up to a millisecond.
+func (t *transport) rest(d time.Duration) {
+	if t.c.polite || d >= 50*time.Microsecond {
+		ts := syscall.NsecToTimespec(int64(d))
+		_ = syscall.Nanosleep(&ts, nil) // interrupted is long enough
 		return
 	}
 	for start := time.Now(); ; {

@@ -27,7 +27,8 @@ type comm struct {
 	node rma.Node
 	mate int // index of the caller in node.Ranks
 
-	crowded bool // the ranks of the node are more than the cores they may run on
+	crowded bool // the ranks of the machine are more than the cores they may run on
+	polite  bool // crowded, and MPI would keep the core while it waits
 }
 
 var (
@@ -58,25 +59,59 @@ func (c *comm) learn() error {
 	return c.countCores()
 }
 
-// countCores finds out whether the node's ranks have a core each. A launcher may
-// have bound every rank to its own: what counts is all the cores of all of them.
+// countCores finds out whether ranks have a core each. A launcher may have bound
+// every rank to its own: what counts is all the cores of all ranks of the machine.
+// These are more than the node's where nodes are containers or pretended hosts.
 func (c *comm) countCores() error {
+	ids, err := c.gather([]int64{machine(c.node)}, false)
+	if err != nil {
+		return err
+	}
+	mates := 0
+	for _, id := range ids {
+		if id == ids[c.rank] {
+			mates++
+		}
+	}
+	shared, err := c.reduce(reduceMax, int64(mates-len(c.node.Ranks)))
+	if err != nil {
+		return err
+	}
 	var mask [C.RL_CPUS / 64]int64
 	C.rl_affinity((*C.int64_t)(unsafe.Pointer(&mask[0])))
-	all, err := c.gather(mask[:], true)
+	onNode := shared[0] == 0 // no node shares its machine: the node's masks will do
+	all, err := c.gather(mask[:], onNode)
 	if err != nil {
 		return err
 	}
 	cores := 0
 	for i := range mask {
 		union := uint64(0)
-		for m := range c.node.Ranks {
-			union |= uint64(all[m*len(mask)+i])
+		for r := range len(all) / len(mask) {
+			if onNode || ids[r] == ids[c.rank] {
+				union |= uint64(all[r*len(mask)+i])
+			}
 		}
 		cores += bits.OnesCount64(union)
 	}
-	c.crowded = len(c.node.Ranks) > cores
+	c.crowded = mates > cores
+	c.polite = c.crowded && Library == "MPICH"
+	c.h.polite = flag(c.polite)
 	return nil
+}
+
+// machine is a number that ranks on one kernel share, whatever their host is
+// called: part of its boot id.
+func machine(n rma.Node) int64 {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(text) < 36 {
+		return -int64(n.Index) - 1
+	}
+	id, err := strconv.ParseInt(string(text[24:36]), 16, 64)
+	if err != nil {
+		return -int64(n.Index) - 1
+	}
+	return id
 }
 
 // free releases the communicator. Nobody uses it any more.
@@ -120,7 +155,7 @@ func (c *comm) Describe() string {
 func (c *comm) wait(what string, limit time.Duration) error {
 	start := time.Now()
 	for {
-		rc := C.rl_wait(c.req, 100_000)
+		rc := C.rl_wait(c.h, c.req, 100_000)
 		if rc == C.MPI_SUCCESS {
 			return nil
 		}

@@ -43,6 +43,10 @@
 // is polled, one remote operation each, with a pause that doubles from 1 us to
 // 100 us.
 //
+// Under MPICH, whose calls spin, ranks that are more than the cores of their machine
+// wait for the answers to their operations outside MPI_Win_flush, with naps of 75 us
+// in which others run: see docs/decisions/0002-mpi.md.
+//
 // # Progress
 //
 // A rank that computes serves no remote operations in most MPI libraries. A helper

@@ -21,6 +21,7 @@ typedef struct {
 typedef struct {
 	MPI_Comm comm, node;
 	int rank, size, node_rank, node_size, node_index, node_count;
+	int polite; // more ranks than cores, under MPICH: see settle
 } rl_comm;
 
 typedef struct {
@@ -36,8 +37,10 @@ typedef struct {
 typedef struct {
 	MPI_Win win;
 	int32_t number, nops;
+	int polite;
 	rl_op ops[RL_MAX];
 	int64_t one; // result of a poll
+	rl_op poll;
 } rl_win;
 
 // Start and end.
@@ -64,7 +67,7 @@ int rl_node_ranks(rl_comm *c, int *ranks);
 int rl_ibarrier(rl_comm *c, MPI_Request *r);
 int rl_iallgather(rl_comm *c, int on_node, const int64_t *in, int n, int64_t *out, MPI_Request *r);
 int rl_iallreduce(rl_comm *c, const int64_t *in, int n, int64_t *out, int op, MPI_Request *r);
-int rl_wait(MPI_Request *r, int64_t max_ns); // RL_AGAIN: not yet
+int rl_wait(rl_comm *c, MPI_Request *r, int64_t max_ns); // RL_AGAIN: not yet
 
 // Windows.
 int rl_win_create(rl_comm *c, void *part, int64_t bytes, rl_win *w);
@@ -72,7 +75,7 @@ int rl_win_free(rl_win *w);
 int rl_win_check(rl_win *w, void *part, int *base_ok, int *unified);
 int rl_flush(rl_win *w, int target);
 int rl_poll(rl_win *w, int target, int64_t disp, int cls);
-int rl_await_near(const int64_t *word, int rel, int64_t value, int64_t max_ns);
+int rl_await_near(rl_win *w, const int64_t *word, int rel, int64_t value, int64_t max_ns);
 
 // MPI_Win_lock.
 int rl_epochs_open(rl_comm *c, rl_win *w);

@@ -151,7 +151,7 @@ func checkWholeWords(p *Probe) {
 			p.OK(w.PutFlush(1, host, base+n))
 		}
 		for try := 0; !read() && !p.Lost(); try++ {
-			p.OK(w.Backoff(host, base+n, 1, try))
+			p.OK(w.Backoff(host, base+n, 0, try))
 		}
 	}
 	p.Meet()

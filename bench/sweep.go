@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rmalock/rmalock/lock"
+)
+
+// A Sweep is a set of runs: every workload with every lock, share of writers and
+// number of ranks, several times each.
+type Sweep struct {
+	Config  Config // what all runs have in common
+	Modes   []Mode
+	Locks   []string  // as ParseLock reads them, and Atomic
+	Writers []float64 // F_W, 0 to 1
+	Ranks   []int
+	Repeat  int // runs of each, with seeds from Config.Seed on; 0 means 1
+}
+
+// A Point is one run of a Sweep.
+type Point struct {
+	Config Config
+	Ranks  int
+}
+
+// Points lists the runs. A lock without a shared mode has none but those in which all
+// write, and in mode dht Atomic is a lock; a lock that is left without any run, and
+// anything that Config.Validate refuses, is an error.
+func (s Sweep) Points() ([]Point, error) {
+	var out []Point
+	for _, mode := range s.Modes {
+		for _, name := range s.Locks {
+			before := len(out)
+			if name == Atomic && mode != DHT && len(s.Modes) > 1 {
+				continue
+			}
+			for _, writers := range s.Writers {
+				cfg := s.Config
+				cfg.Mode, cfg.Lock, cfg.Readers = mode, name, round(1-writers)
+				if mode == DHT && cfg.Duration > 0 && len(s.Modes) > 1 {
+					cfg.Duration = 0
+				}
+				if cfg.Readers > 0 && mode != DHT && len(s.Writers) > 1 {
+					if info, err := ParseLock(name); err == nil && !info.Shared {
+						continue
+					}
+				}
+				checked := cfg // which fills in defaults, other ones in virtual time
+				if err := checked.Validate(); err != nil {
+					return nil, err
+				}
+				for _, ranks := range s.Ranks {
+					if ranks < 2 && mode == DHT && len(s.Ranks) > 1 {
+						continue
+					}
+					for i := range max(1, s.Repeat) {
+						p := Point{cfg, ranks}
+						p.Config.Seed += uint64(i)
+						out = append(out, p)
+					}
+				}
+			}
+			if len(out) == before {
+				return nil, fmt.Errorf("lock %q has no shared mode and no share of writers is 1, so nothing is left to run with it: %w", name, lock.ErrConfig)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Key names a run on a place, such as "inproc" or "sim aries 4x16". Runs with one key
+// are the same run.
+func (p Point) Key(where string) string {
+	c := p.Config
+	parts := []string{where, fmt.Sprintf("P=%d", p.Ranks), string(c.Mode), c.Lock, fmt.Sprintf("F_W=%g", c.Writers()), fmt.Sprintf("locks=%d", max(1, c.Locks))}
+	switch {
+	case c.Acquires > 0:
+		parts = append(parts, fmt.Sprintf("acquires=%d", c.Acquires))
+	case c.Duration > 0:
+		parts = append(parts, "duration="+c.Duration.String())
+	}
+	return strings.Join(append(parts, fmt.Sprintf("seed=%d", c.Seed)), ", ")
+}
+
+// A Record is a run that a Store keeps.
+type Record struct {
+	Key     string    `json:"key"`
+	Where   string    `json:"where"`   // what made the ranks, and on what
+	Command string    `json:"command"` // line that made it
+	Made    time.Time `json:"made"`
+	Host    Host      `json:"host"`
+	Result  *Result   `json:"result"`
+}

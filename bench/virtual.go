@@ -1,0 +1,260 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
+	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// A Machine is what a run in virtual time is on.
+type Machine interface {
+	Name() string
+	About() string // a line for people
+	// Weak lists the constants that are known to no more than a range.
+	Weak() []Constant
+	// With is the machine with another value of a weak constant.
+	With(constant string, value float64) (Machine, error)
+	// Model is new for each run, for ranks in these places.
+	Model(t *topo.Topology) (sim.Model, error)
+}
+
+// A Constant of a machine.
+type Constant struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit,omitempty"`
+	Low   float64 `json:"low"`
+	Value float64 `json:"value"` // as long as nobody sweeps it
+	High  float64 `json:"high"`
+}
+
+// Virtual is a job in virtual time: any number of ranks in this process, on a model
+// of a machine. Equal seeds give equal results, whatever the computer.
+//
+// A Config with neither Duration nor Acquires runs for 5 ms, or 20 us per rank if that
+// is more, which is some ten acquires of each rank when one takes 2 us and all want
+// the same lock; or until there are 1,000 acquires per rank, if that is sooner, as it
+// is with readers that do not hinder each other. In mode dht each rank does 100
+// operations.
+type Virtual struct {
+	// Topology has the place of each rank. Those of one element of the level node share
+	// memory; without such a level, all do.
+	Topology *topo.Topology
+	Machine  Machine
+	// Band has every weak constant swept: two runs more for each.
+	Band bool
+	// PauseFirst and PauseLast are the pauses between two polls of a far word, doubling.
+	// Both 0 means 1 us to 100 us, as in package rma/mpi.
+	PauseFirst, PauseLast time.Duration
+	// Progress, if not nil, is called now and then with the share that is done, 0 to 1.
+	Progress func(done float64)
+}
+
+const (
+	virtualDuration = 5 * time.Millisecond
+	virtualPerRank  = 20 * time.Microsecond
+	virtualAcquires = 1000 // per rank
+	virtualDHT      = 100
+
+	pauseFirst = time.Microsecond
+	pauseLast  = 100 * time.Microsecond
+
+	// tooLong ends a run whose ranks hinder each other for ever.
+	tooLong = 1000 * time.Second
+)
+
+// Run measures a lock.
+func (v Virtual) Run(cfg Config) (*Result, error) {
+	limit := int64(math.MaxInt64)
+	if cfg.Duration == 0 && cfg.Acquires == 0 {
+		if cfg.Mode == DHT {
+			cfg.Acquires = virtualDHT
+		} else {
+			cfg.Duration = max(virtualDuration, virtualPerRank*time.Duration(v.Topology.Size()))
+			limit = virtualAcquires * int64(v.Topology.Size())
+		}
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if v.PauseFirst == 0 && v.PauseLast == 0 {
+		v.PauseFirst, v.PauseLast = pauseFirst, pauseLast
+	}
+	machines := []Machine{v.Machine}
+	if v.Band {
+		for _, c := range v.Machine.Weak() {
+			for _, value := range []float64{c.Low, c.High} {
+				if value == c.Value {
+					continue
+				}
+				m, err := v.Machine.With(c.Name, value)
+				if err != nil {
+					return nil, fmt.Errorf("%s with %s of %g: %w", v.Machine.Name(), c.Name, value, err)
+				}
+				machines = append(machines, m)
+			}
+		}
+	}
+	results, err := v.all(machines, cfg, limit)
+	if err != nil {
+		return nil, err
+	}
+	res := results[0]
+	if v.Band {
+		res.Band = &Band{}
+		for _, r := range results {
+			res.Band.widen(r)
+		}
+	}
+	return res, nil
+}
+
+// all makes a run on each machine, as many at once as there are processors, which the
+// runs do not notice.
+func (v Virtual) all(machines []Machine, cfg Config, limit int64) ([]*Result, error) {
+	results := make([]*Result, len(machines))
+	errs := make([]error, len(machines))
+	shares := make([]float64, len(machines))
+	var mu sync.Mutex
+	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i, m := range machines {
+		wg.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			results[i], errs[i] = v.once(m, cfg, limit, func(share float64) {
+				if v.Progress == nil {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				shares[i] = max(shares[i], share)
+				sum := 0.0
+				for _, s := range shares {
+					sum += s
+				}
+				v.Progress(sum / float64(len(shares)))
+			})
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// once makes a run of no more than limit acquires or so.
+func (v Virtual) once(m Machine, cfg Config, limit int64, progress func(float64)) (*Result, error) {
+	model, err := m.Model(v.Topology)
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{hist: newHistogram(), limit: limit}
+	cfg.pool, cfg.Topology = p, v.Topology
+	t := sim.Timed{Node: nodes(v.Topology), Model: model, PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong)}
+	t.Tick = func(now int64) error {
+		share := float64(p.done) / float64(p.limit)
+		if cfg.Acquires > 0 {
+			share = float64(p.done) / (float64(cfg.Acquires) * float64(v.Topology.Size()))
+		} else {
+			share = max(share, float64(now)/float64(cfg.Duration))
+		}
+		progress(min(share, 1))
+		return nil
+	}
+	var res *Result
+	elapsed, err := t.Run(func(c rma.Comm) error {
+		r, err := Run(c, cfg)
+		if c.Rank() == 0 {
+			res = r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	res.Machine, res.About, res.Weak, res.Operations = m.Name(), m.About(), m.Weak(), elapsed.Operations
+	return res, nil
+}
+
+// nodes is the node of each rank.
+func nodes(t *topo.Topology) []int {
+	node := make([]int, t.Size())
+	if level, ok := t.Find("node"); ok {
+		for r := range node {
+			node[r] = t.Element(r, level)
+		}
+	}
+	return node
+}
+
+// pool is what the ranks of a run in virtual time share, who never run at once.
+type pool struct {
+	hist      *hdrhistogram.Histogram
+	tally     hook.Tally
+	measuring bool
+	done      int64 // acquires, of the warm-up or of the measurement
+	limit     int64 // of done
+}
+
+// begin is called by each rank that leaves the barrier before the measurement.
+func (p *pool) begin() {
+	if !p.measuring {
+		p.measuring = true
+		p.tally.Reset()
+		p.done = 0
+	}
+}
+
+// count counts acquires and reports whether there are enough. A rank outside of
+// virtual time has no pool, and has never enough.
+func (p *pool) count(n int) bool {
+	if p == nil {
+		return false
+	}
+	p.done += int64(n)
+	if p.measuring {
+		return p.done >= p.limit
+	}
+	return p.done >= p.limit/10
+}
+
+// run is Run in virtual time. Counting and recording take none, so the operations
+// are those of the measurement itself.
+func (p *pool) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
+	w, err := open(c, hook.Count(c, &p.tally), lck, cfg)
+	if err != nil {
+		return nil, err
+	}
+	m := &measured{hist: p.hist}
+	if err := m.measure(c, w, cfg); err != nil {
+		return nil, err
+	}
+	found := p.tally
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.verify(); err != nil {
+		return nil, err
+	}
+	if err := w.free(); err != nil || c.Rank() != 0 {
+		return nil, err
+	}
+	res := newResult(c, cfg, lck)
+	res.Simulated, res.Cores = true, c.Size() // the model has a core for each
+	res.gather(sums, 3, p.hist)
+	t := &tallied{acquires: res.Acquires, sum: found}
+	res.Ops, res.RemoteOps = t.perAcquire()
+	return res, nil
+}

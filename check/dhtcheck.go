@@ -1,0 +1,338 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/rmalock/rmalock/dht"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// ErrHistory is wrapped where what the ranks got from a hashtable cannot be explained
+// by operations done one after the other.
+var ErrHistory = errors.New("the history of the hashtable is not linearizable")
+
+// A DHTPlan says what is checked of the hashtable: every rank does some operations,
+// drawn at random, on a few keys. The smaller the table, the more chains, lost races
+// and ErrFull there are.
+type DHTPlan struct {
+	Info    lock.Info // of Config.Locks; without Open, atomics alone
+	Ranks   int
+	Calls   int    // operations of each rank
+	Seed    uint64 // of the operations drawn
+	Volumes int    // as in dht.Config
+	Slots   int
+	Heap    int
+	Keys    []int64 // nil for 0, 1, 2 and -1
+	Node    []int   // the node of each rank; nil for one node
+	Faults  []sim.Fault
+	// Ascending is as in sim.Search.
+	Ascending bool
+}
+
+func (p *DHTPlan) validate() error {
+	if p.Keys == nil {
+		p.Keys = []int64{0, 1, 2, -1}
+	}
+	if p.Node == nil && p.Ranks > 0 && p.Ranks <= 1<<16 {
+		p.Node = make([]int, p.Ranks)
+	}
+	switch {
+	case p.Ranks < 1 || len(p.Node) != p.Ranks:
+		return fmt.Errorf("check: %d ranks on nodes %v, want 1 to %d, and the node of each: %w", p.Ranks, p.Node, 1<<16, lock.ErrConfig)
+	case p.Calls < 1:
+		return fmt.Errorf("check: %d operations per rank, want at least 1: %w", p.Calls, lock.ErrConfig)
+	case len(p.Keys) == 0:
+		return fmt.Errorf("check: no keys: %w", lock.ErrConfig)
+	}
+	return nil
+}
+
+// RunDHT checks a hashtable under the schedules of s: that the histories are
+// linearizable (ErrHistory), that no key is there twice, and that it ends.
+func RunDHT(p DHTPlan, s sim.Scheduler) (Result, error) {
+	if err := p.validate(); err != nil {
+		return Result{}, err
+	}
+	x, ok := s.(*sim.Exhaustion)
+	stats, f := p.search().Run(s, p.body(ok))
+	r := Result{Stats: stats, Failure: f}
+	if ok {
+		r.States, r.Whole = x.States(), !x.Left && f == nil
+	}
+	return r, nil
+}
+
+// ReplayDHT runs a plan under one schedule and returns its trace, and what went wrong.
+func ReplayDHT(p DHTPlan, schedule string) ([]sim.Event, *sim.Failure, error) {
+	if err := p.validate(); err != nil {
+		return nil, nil, err
+	}
+	return p.search().Replay(schedule, p.body(false))
+}
+
+// ShrinkDHT is Shrink.
+func ShrinkDHT(p DHTPlan, f *sim.Failure, tries int) (*sim.Failure, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	return p.search().Shrink(f, tries, p.body(false))
+}
+
+func (p *DHTPlan) search() sim.Search {
+	return sim.Search{Node: p.Node, Faults: p.Faults, Ascending: p.Ascending}
+}
+
+// A dhtCall is what is asked of the table, a dhtAnswer what comes back.
+type (
+	dhtCall struct {
+		what       byte // 'I'nsert, 'A'dd, 'L'ookup
+		key, value int64
+	}
+	dhtAnswer struct {
+		value int64
+		ok    bool // of Lookup: there; of Insert: created
+		full  bool
+	}
+	dhtKey struct { // the state of one key
+		there bool
+		value int64
+	}
+)
+
+// calls draws what a rank does.
+func (p *DHTPlan) calls(rank int) []dhtCall {
+	rng := rand.New(rand.NewPCG(p.Seed, uint64(rank)^0xD47))
+	out := make([]dhtCall, p.Calls)
+	for i := range out {
+		c := dhtCall{what: "IIAAL"[rng.IntN(5)], key: p.Keys[rng.IntN(len(p.Keys))]}
+		if c.what != 'L' {
+			c.value = int64(rng.IntN(5) - 2)
+			if rng.IntN(4) == 0 {
+				c.value += 1 << 62 // does not fit into a slot
+			}
+		}
+		out[i] = c
+	}
+	return out
+}
+
+// dhtModel is a map, key by key: a history is linearizable if each key's is.
+var dhtModel = porcupine.Model{
+	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
+		var keys []int64
+		for _, o := range history {
+			k := o.Input.(dhtCall).key
+			i := slices.Index(keys, k)
+			if i < 0 {
+				i = len(keys)
+				keys, parts = append(keys, k), append(parts, nil)
+			}
+			parts[i] = append(parts[i], o)
+		}
+		return parts
+	},
+	Init: func() any { return dhtKey{} },
+	Step: func(s, in, out any) (bool, any) {
+		was, c, a := s.(dhtKey), in.(dhtCall), out.(dhtAnswer)
+		switch {
+		case a.full: // refused: only a key that is absent is
+			return !was.there, was
+		case c.what == 'I' && a.ok:
+			return !was.there, dhtKey{true, c.value}
+		case c.what == 'I':
+			return was.there, was
+		case c.what == 'A':
+			return a.value == was.value, dhtKey{true, was.value + c.value}
+		}
+		return a.ok == was.there && a.value == was.value, was
+	},
+	DescribeOperation: func(in, out any) string {
+		c, a := in.(dhtCall), out.(dhtAnswer)
+		return fmt.Sprintf("%c(%d, %d) -> %d, %v, full: %v", c.what, c.key, c.value, a.value, a.ok, a.full)
+	},
+}
+
+// A record is the history of one execution.
+type record struct {
+	did  []porcupine.Operation
+	time int64
+	good map[uint64]bool // sums of histories that were found linearizable
+}
+
+func (h *record) reset() { h.did, h.time = h.did[:0], 0 }
+
+// call notes that a rank begins an operation. What matters of the moment is who has
+// returned by then.
+func (h *record) call(rank int, c dhtCall) int {
+	h.time++
+	h.did = append(h.did, porcupine.Operation{ClientId: rank, Input: c, Call: h.time, Return: -1})
+	return len(h.did) - 1
+}
+
+func (h *record) returned(at int, a dhtAnswer) {
+	h.time++
+	h.did[at].Output, h.did[at].Return = a, h.time
+}
+
+// hash is that of the history so far, the same for histories with the same order of
+// calls after returns.
+func (h *record) hash() uint64 {
+	sum := uint64(0)
+	for i := range h.did {
+		o := &h.did[i]
+		x := uint64(14695981039346656037)
+		word := func(v uint64) { x = (x ^ v) * 1099511628211; x ^= x >> 31 }
+		c := o.Input.(dhtCall)
+		word(uint64(o.ClientId))
+		word(uint64(c.what))
+		word(uint64(c.key))
+		word(uint64(c.value))
+		if o.Return >= 0 {
+			a := o.Output.(dhtAnswer)
+			word(uint64(a.value))
+			word(map[bool]uint64{false: 2, true: 3}[a.ok])
+			word(map[bool]uint64{false: 2, true: 3}[a.full])
+		}
+		before := uint64(0) // who had returned when it began, whatever their order
+		for j := range h.did {
+			if q := &h.did[j]; q.Return >= 0 && q.Return < o.Call {
+				before += 0x9E3779B97F4A7C15 ^ uint64(q.ClientId+1)*0xD6E8FEB86659FD93
+			}
+		}
+		word(before)
+		sum += x ^ x>>29
+	}
+	return sum
+}
+
+// verdict is nil for a linearizable history.
+func (h *record) verdict() error {
+	sum := h.hash()
+	if h.good[sum] {
+		return nil
+	}
+	if porcupine.CheckOperations(dhtModel, h.did) {
+		if len(h.good) < 1<<20 {
+			h.good[sum] = true
+		}
+		return nil
+	}
+	var b strings.Builder
+	for _, o := range h.did {
+		fmt.Fprintf(&b, "; rank %d, %d to %d: %s", o.ClientId, o.Call, o.Return, dhtModel.DescribeOperation(o.Input, o.Output))
+	}
+	return fmt.Errorf("%w: %s", ErrHistory, strings.TrimPrefix(b.String(), "; "))
+}
+
+// body is what every rank runs. states says that the search compares states.
+func (p *DHTPlan) body(states bool) func(rma.Comm) error {
+	h := &record{good: map[uint64]bool{}}
+	scripts := make([][]dhtCall, p.Ranks)
+	for r := range scripts {
+		scripts[r] = p.calls(r)
+	}
+	return func(c rma.Comm) error {
+		s, _ := sim.Of(c)
+		cfg := dht.Config{Volumes: p.Volumes, Slots: p.Slots, Heap: p.Heap}
+		if p.Info.Open != nil {
+			n := p.Volumes
+			if n == 0 {
+				n = p.Ranks
+			}
+			var err error
+			if cfg.Locks, err = p.Info.Open(c, n, 0); err != nil {
+				return err
+			}
+		}
+		table, err := dht.New(c, cfg)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			h.reset()
+		}
+		if err := s.Begin(); err != nil {
+			return err
+		}
+		s.Extra(h.hash)
+		// Between two operations a rank's state is that of its locks and its place in the
+		// script. What it has found is in the history.
+		home := func(i int) {
+			switch {
+			case !states:
+			case cfg.Locks != nil:
+				s.Home(fingerprint(cfg.Locks)*64 + uint64(i))
+			default:
+				s.Home(uint64(i))
+			}
+		}
+		for i, k := range scripts[c.Rank()] {
+			home(i)
+			s.Sleep(1) // the call may come at any time
+			s.Visible()
+			if err := h.perform(s, table, k); err != nil {
+				return err
+			}
+			s.Visible()
+		}
+		home(len(scripts[c.Rank()]))
+		if err := s.End(); err != nil {
+			return err
+		}
+		return p.rest(s, h, table)
+	}
+}
+
+// perform does an operation and records it.
+func (h *record) perform(s *sim.Comm, table *dht.Table, c dhtCall) (err error) {
+	at := h.call(s.World(), c)
+	s.Mark("calls %c(%d, %d)", c.what, c.key, c.value)
+	var a dhtAnswer
+	switch c.what {
+	case 'I':
+		a.ok, err = table.Insert(c.key, c.value)
+	case 'A':
+		a.value, err = table.Add(c.key, c.value)
+	case 'L':
+		a.value, a.ok, err = table.Lookup(c.key)
+	}
+	if errors.Is(err, dht.ErrFull) {
+		a.full, err = true, nil
+	}
+	h.returned(at, a)
+	s.Mark("has %s", dhtModel.DescribeOperation(c, a))
+	return err
+}
+
+// rest looks at the table when all are through, and judges the history.
+func (p *DHTPlan) rest(s *sim.Comm, h *record, table *dht.Table) error {
+	found := map[int64]bool{}
+	err := table.Range(func(key, _ int64) error {
+		if found[key] {
+			return fmt.Errorf("%w: key %d is there twice", ErrHistory, key)
+		}
+		found[key] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if s.Rank() == 0 {
+		for _, k := range p.Keys {
+			if err := h.perform(s, table, dhtCall{what: 'L', key: k}); err != nil {
+				return err
+			}
+		}
+		if err := h.verdict(); err != nil {
+			return err
+		}
+	}
+	return s.Barrier()
+}

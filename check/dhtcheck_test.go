@@ -1,0 +1,202 @@
+package check_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// small is a table in which all keys but 0 share a slot, and the heap is soon full.
+func small(t *testing.T, way string, ranks, calls int, seed uint64) check.DHTPlan {
+	t.Helper()
+	p := check.DHTPlan{Ranks: ranks, Calls: calls, Seed: seed, Volumes: 1, Slots: 1, Heap: 2}
+	if way != "" {
+		info, err := lock.Lookup(way)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Info = info
+	}
+	return p
+}
+
+// linearizable runs a plan and fails the test where a history is not.
+func linearizable(t *testing.T, p check.DHTPlan, s sim.Scheduler) check.Result {
+	t.Helper()
+	r, err := check.RunDHT(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Failure; f != nil {
+		g, err := check.ShrinkDHT(p, f, 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trace, _, _ := check.ReplayDHT(p, g.Schedule)
+		var b strings.Builder
+		sim.WriteTrace(&b, trace)
+		t.Fatalf("%s, seed %d: %v (%s)\n%s", p.Info.Name, p.Seed, g, g.Schedule, b.String())
+	}
+	return r
+}
+
+var dhtWays = []string{"", "dmcs", "fompi-spin", "fompi-rw", "fompi-rw-local", "ompi-rw", "rmamcs", "rmarw"}
+
+// deep says that time does not matter: make check-deep.
+func deep() bool { return os.Getenv("RMALOCK_DEEP") != "" }
+
+// whole demands that a search of all schedules, or of all within a bound, comes to its
+// end and finds nothing.
+func whole(t *testing.T, p check.DHTPlan, bound int) {
+	t.Helper()
+	r := linearizable(t, p, sim.Exhaustive(bound))
+	if !r.Whole || r.States < 20 {
+		t.Errorf("%s, seed %d: whole %v, %d states", p.Info.Name, p.Seed, r.Whole, r.States)
+	}
+	t.Logf("%s, %d ranks, %d operations each, seed %d, bound %d: %d executions, %d states", p.Info.Name, p.Ranks, p.Calls, p.Seed, bound, r.Stats.Executions+r.Stats.Cut, r.States)
+}
+
+// TestDHTExhaustive: all schedules of 3 ranks with 2 operations each, for atomics alone
+// and under the lock with the fewest steps, which stands for any that excludes; and of
+// smaller jobs under every lock, with the words of bulk operations in any order.
+func TestDHTExhaustive(t *testing.T) {
+	t.Run("any", func(t *testing.T) {
+		t.Parallel()
+		seeds := uint64(2)
+		switch {
+		case testing.Short():
+			seeds = 1
+		case deep():
+			seeds = 6
+		}
+		for seed := range seeds {
+			for _, way := range dhtWays {
+				if way == "" || seed == 0 && way != "rmarw" { // which has too many steps: see TestDHTBounded
+					whole(t, small(t, way, 2, 2, seed), sim.Unbounded)
+				}
+			}
+			whole(t, small(t, "", 3, 1, seed), sim.Unbounded)
+		}
+	})
+	if testing.Short() {
+		return
+	}
+	for _, way := range []string{"", "fompi-spin"} {
+		t.Run("3x2"+way, func(t *testing.T) {
+			t.Parallel()
+			p := small(t, way, 3, 2, 1)
+			p.Ascending = true
+			whole(t, p, sim.Unbounded)
+		})
+	}
+}
+
+// TestDHTBounded: 4 ranks with one operation each and up to 3 preemptions for atomics
+// alone; 3 ranks with two operations each and 4 with one under every lock, with up to 1
+// preemption, or 2.
+func TestDHTBounded(t *testing.T) {
+	for _, way := range dhtWays {
+		t.Run("with"+way, func(t *testing.T) {
+			t.Parallel()
+			bound := 1
+			switch {
+			case testing.Short():
+			case way == "":
+				bound = 3
+			case deep():
+				bound = 2
+			}
+			four, three := small(t, way, 4, 1, 0), small(t, way, 3, 2, 0)
+			four.Ascending, three.Ascending = true, true
+			whole(t, four, bound)
+			whole(t, three, min(bound, 2))
+		})
+	}
+}
+
+// TestDHTDrawn: random and PCT schedules of 4 and 16 ranks with 3 operations each, on
+// two volumes at two nodes.
+func TestDHTDrawn(t *testing.T) {
+	two := []int{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}
+	const scripts = 20 // of operations; each has its part of the executions
+	for _, way := range dhtWays {
+		executions := int64(1_000)
+		switch {
+		case testing.Short():
+			executions = 200
+		case way == "" || deep():
+			executions = 10_000
+		}
+		t.Run("with"+way, func(t *testing.T) {
+			t.Parallel()
+			for _, ranks := range []int{4, 16} {
+				for seed := range uint64(scripts) {
+					p := small(t, way, ranks, 3, seed)
+					p.Volumes, p.Heap = 2, 1+int(seed%4)
+					if ranks == 16 {
+						p.Node = two
+					}
+					linearizable(t, p, sim.Random(seed, 0, executions/scripts))
+					linearizable(t, p, sim.PCT(seed, 4, 0, executions/scripts))
+				}
+			}
+		})
+	}
+}
+
+// TestDHTFindsBadLocks: a lock that does not exclude makes the histories wrong, and the
+// schedule that shows it replays.
+func TestDHTFindsBadLocks(t *testing.T) {
+	p := small(t, "dmcs", 3, 3, 4)
+	p.Heap = 8
+	open := p.Info.Open
+	p.Info.Name = "broken"
+	p.Info.Open = func(c rmaComm, n, home int) (lock.Table, error) {
+		inner, err := open(c, n, home)
+		return broken{inner}, err
+	}
+	for name, s := range map[string]sim.Scheduler{"random": sim.Random(1, 0, 5000), "pct": sim.PCT(1, 3, 0, 5000)} {
+		r, err := check.RunDHT(p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Failure == nil {
+			t.Errorf("%s: nothing found", name)
+			continue
+		}
+		if !errors.Is(r.Failure, check.ErrHistory) && !errors.Is(r.Failure, sim.ErrFlag) {
+			t.Errorf("%s: %v", name, r.Failure)
+		}
+		_, f, err := check.ReplayDHT(p, r.Failure.Schedule)
+		if err != nil || f == nil || f.Error() != r.Failure.Error() {
+			t.Errorf("%s: replay: %v, %v; want %v", name, f, err, r.Failure)
+		}
+	}
+}
+
+// TestDHTPlan: what is wrong with a plan is said.
+func TestDHTPlan(t *testing.T) {
+	good := small(t, "", 2, 1, 0)
+	for i, change := range []func(*check.DHTPlan){
+		func(p *check.DHTPlan) { p.Ranks = 0 },
+		func(p *check.DHTPlan) { p.Calls = 0 },
+		func(p *check.DHTPlan) { p.Keys = []int64{} },
+	} {
+		p := good
+		change(&p)
+		if _, err := check.RunDHT(p, sim.Random(1, 0, 1)); !errors.Is(err, lock.ErrConfig) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	bad := good
+	bad.Slots = -1
+	if r, err := check.RunDHT(bad, sim.Random(1, 0, 1)); err != nil || r.Failure == nil {
+		t.Error(fmt.Sprint(r, err))
+	}
+}

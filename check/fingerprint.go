@@ -1,0 +1,110 @@
+package check
+
+import (
+	"math"
+	"reflect"
+	"sync"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// fingerprint hashes a handle's own state, so that a search knows when it has been in
+// it before. What belongs to windows and communicators is left out: a rank between
+// two visits keeps nothing there.
+func fingerprint(v any) uint64 {
+	f := printer{seen: map[uintptr]bool{}, h: 14695981039346656037}
+	f.add(reflect.ValueOf(v))
+	return f.h
+}
+
+type printer struct {
+	seen map[uintptr]bool
+	h    uint64
+}
+
+var (
+	windowType  = reflect.TypeFor[rma.Window]()
+	commType    = reflect.TypeFor[rma.Comm]()
+	topoType    = reflect.TypeFor[topo.Topology]() // immutable, and so are counters
+	counterType = reflect.TypeFor[topo.Counters]()
+)
+
+// outsiders is what elsewhere has found, by type: it is asked for every field of every
+// visit.
+var outsiders sync.Map
+
+// elsewhere reports whether what has the type is left out.
+func elsewhere(t reflect.Type) bool {
+	if known, ok := outsiders.Load(t); ok {
+		return known.(bool)
+	}
+	out := t == windowType || t == topoType || t == counterType || t.Implements(commType)
+	outsiders.Store(t, out)
+	return out
+}
+
+func (f *printer) word(x uint64) {
+	f.h = (f.h ^ x) * 1099511628211
+	f.h ^= f.h >> 29
+}
+
+func (f *printer) add(v reflect.Value) {
+	if !v.IsValid() {
+		f.word(1)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct, reflect.Pointer, reflect.Interface:
+		if elsewhere(v.Type()) {
+			return
+		}
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			f.word(3)
+		} else {
+			f.word(5)
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		f.word(uint64(v.Int()))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		f.word(v.Uint())
+	case reflect.Float32, reflect.Float64:
+		f.word(math.Float64bits(v.Float()))
+	case reflect.String:
+		for _, b := range []byte(v.String()) {
+			f.word(uint64(b))
+		}
+	case reflect.Pointer:
+		if v.IsNil() || f.seen[v.Pointer()] {
+			f.word(7)
+			return
+		}
+		f.seen[v.Pointer()] = true
+		f.add(v.Elem())
+	case reflect.Interface:
+		if !v.IsNil() {
+			f.add(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.add(v.Field(i))
+		}
+	case reflect.Slice, reflect.Array:
+		f.word(uint64(v.Len()))
+		for i := range v.Len() {
+			f.add(v.Index(i))
+		}
+	case reflect.Map: // in no order
+		sum := uint64(0)
+		for i := v.MapRange(); i.Next(); {
+			part := printer{seen: f.seen, h: 99}
+			part.add(i.Key())
+			part.add(i.Value())
+			sum += part.h
+		}
+		f.word(sum)
+	}
+}

@@ -1,0 +1,309 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// A Site is a place in a lock's code, as the lock's windows see it: a kind of step,
+// and the step before, which tells two branches apart.
+type Site struct {
+	Phase  Phase
+	Mode   lock.Mode
+	Step   string // "Put dmcs.WAIT own"
+	Before string // the step before in the same phase; "" for the first
+}
+
+func (s Site) String() string {
+	text := s.Phase.String()
+	if s.Mode == lock.Shared {
+		text += " shared"
+	}
+	text += ": " + s.Step
+	if s.Before != "" {
+		text += ", after " + s.Before
+	}
+	return text
+}
+
+// A Mutation is a mistake that can be made at a Site.
+type Mutation uint8
+
+const (
+	// Forget: an operation without a result is not issued.
+	Forget Mutation = iota
+	// NoFlush: the call of Flush is left out. Results that it would have completed are
+	// 0 to the lock, as in a buffer that was never written; operations stay pending
+	// until the next Flush of their target, as they would in MPI, and perhaps for ever.
+	NoFlush
+	// Late: an operation without a result, and its Flush, come after the flush that
+	// follows them.
+	Late
+	// Torn: an atomic operation is a Get and a Put, each flushed.
+	Torn
+	// Blind: a CompareAndSwap replaces whatever the word holds.
+	Blind
+	// Trusting: the result of a CompareAndSwap is taken for a success.
+	Trusting
+	// NoWait: an Await returns the present value.
+	NoWait
+	// AnyChange: an Await of what does not hold ends with the word's next change.
+	AnyChange
+	mutations
+)
+
+func (m Mutation) String() string {
+	return [...]string{"is forgotten", "is left out", "comes after the next flush", "is torn", "is blind", "is taken for a success", "does not wait", "ends at any change", "nothing"}[m]
+}
+
+// A Mutant is a lock with one mistake.
+type Mutant struct {
+	Site     Site
+	Mutation Mutation
+}
+
+func (m Mutant) String() string { return m.Site.String() + ": " + m.Mutation.String() }
+
+// recording is what a lock's steps were.
+type recording struct {
+	sites    map[Site]rma.Operation // the operation of the steps that issue one
+	steps    map[Site]stepKind
+	followed map[Site]bool // an operation without a result: is its flush always followed by another
+}
+
+var (
+	threeNodes = machine("node:3")
+	twoNodes   = machine("node:2 core:2")
+)
+
+// candidate is a plan for mutants: one of many that differ in the modes, in who only
+// tries, and in whether ranks share a node.
+func candidate(info lock.Info, ranks int, k uint64) Plan {
+	p := Plan{Info: info, Ranks: ranks, Acquires: 2, Writers: Mixed, Seed: k / 2, Tries: k%2 == 1, MaxSteps: 5000, uncounted: true}
+	if k/2 == 0 {
+		p.Writers = ranks
+	}
+	switch {
+	case k/2%2 == 0:
+	case ranks == 3:
+		p.Topology = threeNodes
+	case ranks == 4:
+		p.Topology = twoNodes
+	}
+	return p
+}
+
+// Mutants lists the mutants of a lock: it runs the lock's code under some schedules
+// and sees where mistakes could be made. A lock that can be used in several ways has an
+// Info for each.
+func Mutants(infos ...lock.Info) ([]Mutant, error) {
+	rec := &recording{sites: map[Site]rma.Operation{}, steps: map[Site]stepKind{}, followed: map[Site]bool{}}
+	for _, info := range infos {
+		for ranks := 2; ranks <= 4; ranks++ {
+			for k := range uint64(4) {
+				p := candidate(info, ranks, k)
+				p.Acquires = 4
+				p.Disturb = sabotage(nil, rec)
+				for _, s := range []sim.Scheduler{sim.Random(1, 0, 100), sim.PCT(1, 3, 0, 100)} {
+					r, err := Run(p, s)
+					if err != nil {
+						return nil, err
+					}
+					if r.Failure != nil {
+						return nil, fmt.Errorf("check: %s without a mutation: %w", info.Name, r.Failure)
+					}
+				}
+			}
+		}
+	}
+	var out []Mutant
+	for site, kind := range rec.steps {
+		for _, m := range rec.mutations(site, kind) {
+			out = append(out, Mutant{site, m})
+		}
+	}
+	slices.SortFunc(out, func(a, b Mutant) int {
+		return cmp.Or(cmp.Compare(a.Site.Phase, b.Site.Phase), cmp.Compare(a.Site.Mode, b.Site.Mode),
+			strings.Compare(a.Site.Before, b.Site.Before), strings.Compare(a.Site.Step, b.Site.Step), cmp.Compare(a.Mutation, b.Mutation))
+	})
+	return out, nil
+}
+
+// mutations are those that make sense at a site.
+func (rec *recording) mutations(site Site, kind stepKind) []Mutation {
+	switch kind {
+	case flushStep:
+		return []Mutation{NoFlush}
+	case awaitStep:
+		return []Mutation{NoWait, AnyChange}
+	case backoffStep: // nothing depends on it
+		return nil
+	}
+	o := rec.sites[site]
+	var out []Mutation
+	if !resulting(o.Kind) {
+		out = append(out, Forget)
+		if rec.followed[site] {
+			out = append(out, Late)
+		}
+	}
+	if tearable(&o) {
+		out = append(out, Torn)
+	}
+	if o.Kind == rma.KindCompareAndSwap {
+		out = append(out, Blind, Trusting)
+	}
+	return out
+}
+
+// resulting reports whether an operation has a result that the lock may need.
+func resulting(k rma.Kind) bool {
+	switch k {
+	case rma.KindGet, rma.KindGetBulk, rma.KindFetchAndOp, rma.KindCompareAndSwap:
+		return true
+	}
+	return false
+}
+
+// tearable reports whether an operation reads a word and writes it.
+func tearable(o *rma.Operation) bool {
+	switch o.Kind {
+	case rma.KindCompareAndSwap:
+		return true
+	case rma.KindFetchAndOp:
+		return o.Op != rma.NoOp
+	case rma.KindAccumulate:
+		return o.Op == rma.Sum
+	}
+	return false
+}
+
+// A Verdict is what became of a Mutant.
+type Verdict struct {
+	Mutant
+	Err        error  // what caught it; nil if nothing did
+	By         string // the scheduler
+	Ranks      int
+	Executions int64 // of all searches until it was caught
+	Applied    int64 // times that the mistake was made
+}
+
+// Kind names what caught the mutant in a word or two.
+func (v *Verdict) Kind() string {
+	var panics *sim.PanicError
+	for _, k := range []struct {
+		err  error
+		text string
+	}{
+		{ErrExclusion, "exclusion"}, {ErrStarved, "bypass"}, {ErrCost, "cost"}, {ErrIdle, "not idle"}, {ErrGuarded, "guarded data"}, {ErrTry, "failed try"},
+		{sim.ErrDeadlock, "deadlock"}, {sim.ErrEndless, "livelock"}, {sim.ErrFlag, "two writers of a flag"},
+		{rma.ErrPending, "too many pending"}, {rma.ErrRank, "bad rank"}, {rma.ErrDisp, "bad word"},
+	} {
+		if errors.Is(v.Err, k.err) {
+			return k.text
+		}
+	}
+	switch {
+	case v.Err == nil:
+		return "survives"
+	case errors.As(v.Err, &panics):
+		return "panic"
+	}
+	return "error"
+}
+
+// trial is a way of searching for a mutant.
+type trial struct {
+	ranks int
+	by    string
+	share int64 // of the budget, in hundredths
+}
+
+// trials go from short to long.
+var trials = []trial{
+	{2, "dfs", 10}, {3, "pct", 5}, {3, "random", 5}, {4, "pct", 10}, {4, "random", 10},
+	{3, "dfs", 100}, {4, "pct", 100}, {4, "random", 100},
+}
+
+func (t *trial) scheduler(executions int64) sim.Scheduler {
+	switch t.by {
+	case "pct":
+		return sim.PCT(1, 3, 0, executions)
+	case "random":
+		return sim.Random(1, 0, executions)
+	}
+	x := sim.Exhaustive(sim.Unbounded)
+	x.Limit = executions
+	return x
+}
+
+// Of so many candidates, so many are searched at most: those in which the mistake is
+// made.
+const candidates, plansPerTrial = 48, 16
+
+// Hunt looks for a schedule that catches the mutant, in budget executions at most for
+// each way of searching.
+func Hunt(m Mutant, budget int64, infos ...lock.Info) (Verdict, error) {
+	v := Verdict{Mutant: m}
+	plans := map[int][]Plan{}
+	for _, t := range trials {
+		if plans[t.ranks] == nil {
+			for _, info := range infos {
+				some, err := v.reach(info, t.ranks)
+				if err != nil {
+					return v, err
+				}
+				plans[t.ranks] = append(plans[t.ranks], some...)
+			}
+		}
+		for _, p := range plans[t.ranks] {
+			p.Guard = t.by != "dfs"
+			n := max(10, budget*t.share/100/int64(len(plans[t.ranks])))
+			if err := v.search(p, t.by, t.scheduler(n)); err != nil || v.Err != nil {
+				return v, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// search looks for a schedule that catches the mutant.
+func (v *Verdict) search(p Plan, by string, s sim.Scheduler) error {
+	p.Disturb = sabotage(v, nil)
+	r, err := Run(p, s)
+	if err != nil {
+		return err
+	}
+	v.Executions += r.Stats.Executions + r.Stats.Cut
+	if r.Failure == nil || by == "dfs" && errors.Is(r.Failure, sim.ErrEndless) { // dfs is not fair: a rank may spin while nobody else goes on
+		return nil
+	}
+	v.Err, v.By, v.Ranks = r.Failure.Err, by, p.Ranks
+	return nil
+}
+
+// reach finds plans in which the mutant's mistake is made.
+func (v *Verdict) reach(info lock.Info, ranks int) ([]Plan, error) {
+	var out []Plan
+	for k := range uint64(candidates) {
+		p := candidate(info, ranks, k)
+		probe := Verdict{Mutant: v.Mutant}
+		if err := probe.search(p, "", sim.Random(99, 0, 8)); err != nil {
+			return nil, err
+		}
+		if probe.Applied == 0 {
+			continue
+		}
+		if out = append(out, p); len(out) == plansPerTrial {
+			break
+		}
+	}
+	return out, nil
+}

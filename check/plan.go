@@ -1,0 +1,156 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// A Plan says what is checked: how often which ranks take a lock, on what machine,
+// and what goes wrong there.
+type Plan struct {
+	Info     lock.Info
+	Params   map[string]string // of the lock, as in lock.Setting
+	Ranks    int
+	Acquires int // of each rank
+	// Writers is the number of ranks that take the lock exclusively, from rank 0 on; the
+	// others share it. Mixed draws the mode of each acquire. It has no meaning for a lock
+	// without a shared mode.
+	Writers  int
+	Seed     uint64         // of the modes drawn
+	Tries    bool           // every other acquire is a TryLock, or a Lock that gives up
+	Guard    bool           // holders change and read words that the lock guards
+	Topology *topo.Topology // nil for one node
+	Faults   []sim.Fault
+	MaxSteps int // as of sim.Search
+	// Disturb, if not nil, comes between a rank's lock and its windows; at says what the
+	// rank is doing with the lock.
+	Disturb func(c rma.Comm, at func() Moment) rma.Comm
+
+	// Tick, if not nil, is called at the beginning of every execution.
+	Tick func()
+
+	uncounted bool // operations are not compared with the promise
+}
+
+// Mixed is a Plan.Writers.
+const Mixed = -1
+
+// A Phase is what a rank is doing with the lock.
+type Phase uint8
+
+const (
+	Outside Phase = iota
+	Acquiring
+	Trying
+	Inside
+	Releasing
+)
+
+func (p Phase) String() string {
+	return [...]string{"outside", "acquire", "try", "inside", "release"}[p]
+}
+
+// A Moment is a phase of one visit.
+type Moment struct {
+	Visit int // of the rank, from 0
+	Phase Phase
+	Mode  lock.Mode
+}
+
+// validate reports what is wrong with a plan.
+func (p *Plan) validate() error {
+	switch {
+	case p.Info.Open == nil:
+		return fmt.Errorf("check: no lock: %w", lock.ErrConfig)
+	case p.Ranks < 1 || p.Ranks > 1<<16:
+		return fmt.Errorf("check: %d ranks, want 1 to %d: %w", p.Ranks, 1<<16, lock.ErrConfig)
+	case p.Acquires < 1:
+		return fmt.Errorf("check: %d acquires per rank, want at least 1: %w", p.Acquires, lock.ErrConfig)
+	case p.Writers < Mixed || p.Writers > p.Ranks:
+		return fmt.Errorf("check: %d writers, want 0 to %d, or %d for modes drawn at random: %w", p.Writers, p.Ranks, Mixed, lock.ErrConfig)
+	}
+	for _, f := range p.Faults {
+		if f.Rank < 0 || f.Rank >= p.Ranks || f.Step < 0 || f.For < 0 {
+			return fmt.Errorf("check: a fault of rank %d after %d steps for %d, want a rank from 0 to %d and no negative numbers: %w",
+				f.Rank, f.Step, f.For, p.Ranks-1, lock.ErrConfig)
+		}
+	}
+	if p.Topology != nil {
+		if err := p.Topology.Fits(p.Ranks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens the lock. It knows the plan's machine, if there is one.
+func (p *Plan) open(c rma.Comm) (lock.Table, error) {
+	s := lock.Setting{Locks: 1, Params: p.Params}
+	if p.Topology != nil { // otherwise an interface of nothing, which is not nil
+		s.Topology = p.Topology
+	}
+	return p.Info.With(c, s)
+}
+
+// nodes is the node of each rank.
+func (p *Plan) nodes() []int {
+	out := make([]int, p.Ranks)
+	if p.Topology == nil {
+		return out
+	}
+	level, ok := p.Topology.Find("node")
+	if !ok {
+		return out
+	}
+	for r := range out {
+		out[r] = p.Topology.Element(r, level)
+	}
+	return out
+}
+
+// machine is a topology from its text.
+func machine(text string) *topo.Topology {
+	if text == "" {
+		return nil
+	}
+	t, err := topo.Parse(text)
+	if err != nil {
+		panic(err) // the texts are this package's
+	}
+	return t
+}
+
+// A visit is one acquire of a rank.
+type visit struct {
+	mode     lock.Mode
+	try      bool
+	patience int // looks at a context until it has ended; 0 for one that does not end
+}
+
+// visits draws what a rank does.
+func (p *Plan) visits(rank int) []visit {
+	rng := rand.New(rand.NewPCG(p.Seed, uint64(rank)))
+	out := make([]visit, p.Acquires)
+	for i := range out {
+		shared := p.Info.Shared && rank >= p.Writers
+		if p.Writers == Mixed {
+			shared = p.Info.Shared && rng.IntN(2) == 0
+		}
+		if shared {
+			out[i].mode = lock.Shared
+		}
+		if p.Tries && (rank+i)%2 == 1 {
+			if rng.IntN(2) == 0 {
+				out[i].patience = 1 + rng.IntN(2)
+			} else {
+				out[i].try = true
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,263 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// A Result is what a check found.
+type Result struct {
+	Stats   sim.Stats
+	States  int  // that Exhaustive saw
+	Whole   bool // Exhaustive came to its end
+	Most    int  // entries that a waiting rank saw
+	Failure *sim.Failure
+}
+
+// Run checks a plan under the schedules of s.
+func Run(p Plan, s sim.Scheduler) (Result, error) {
+	if err := p.validate(); err != nil {
+		return Result{}, err
+	}
+	h := p.hall()
+	x, ok := s.(*sim.Exhaustion)
+	h.states = ok
+	stats, f := p.search().Run(s, p.body(h))
+	r := Result{Stats: stats, Most: h.most, Failure: f}
+	if ok {
+		r.States, r.Whole = x.States(), !x.Left && f == nil
+	}
+	return r, nil
+}
+
+// Replay runs a plan under one schedule and returns its trace, and what went wrong.
+func Replay(p Plan, schedule string) ([]sim.Event, *sim.Failure, error) {
+	if err := p.validate(); err != nil {
+		return nil, nil, err
+	}
+	return p.search().Replay(schedule, p.body(p.hall()))
+}
+
+func (p *Plan) search() sim.Search {
+	return sim.Search{Node: p.nodes(), Faults: p.Faults, MaxSteps: p.MaxSteps}
+}
+
+func (p *Plan) hall() *hall {
+	flags := func() []bool { return make([]bool, p.Ranks) }
+	return &hall{in: flags(), busy: flags(), alone: flags(), promises: make([][]lock.Promise, p.Ranks), waits: make([][]wait, p.Ranks), patience: make([]int, p.Ranks)}
+}
+
+// client is one rank's part in an execution.
+type client struct {
+	p     *Plan
+	h     *hall
+	s     *sim.Comm
+	table lock.Table
+	data  *rma.Window // two words that the lock guards, or nil
+	wrote int64       // exclusive visits
+	at    Moment
+}
+
+// body is what every rank runs.
+func (p *Plan) body(h *hall) func(rma.Comm) error {
+	scripts := make([][]visit, p.Ranks)
+	for r := range scripts {
+		scripts[r] = p.visits(r)
+	}
+	return func(c rma.Comm) error {
+		k := &client{p: p, h: h}
+		k.s, _ = sim.Of(c)
+		over := c
+		if p.Disturb != nil {
+			over = p.Disturb(c, func() Moment { return k.at })
+		}
+		var err error
+		if k.table, err = p.open(over); err != nil {
+			return err
+		}
+		if p.Guard {
+			if k.data, err = c.Allocate(rma.Data("guarded", 2)); err != nil {
+				return err
+			}
+		}
+		if c.Rank() == 0 {
+			h.reset()
+			if p.Tick != nil {
+				p.Tick()
+			}
+		}
+		if err := k.s.Begin(); err != nil {
+			return err
+		}
+		k.s.Extra(h.hash)
+		h.promised(c.Rank(), k.table, scripts)
+		for i, v := range scripts[c.Rank()] {
+			if h.states {
+				k.s.Home((fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote))
+			}
+			k.at.Visit = i
+			if err := k.visit(v); err != nil {
+				return err
+			}
+		}
+		k.s.Home(uint64(k.wrote))
+		if err := k.s.End(); err != nil {
+			return err
+		}
+		return k.rest()
+	}
+}
+
+// visit takes the lock and lets it go.
+func (k *client) visit(v visit) error {
+	if k.p.Tries {
+		k.s.Sleep(1) // it may want nothing for a while
+		k.h.begins(k.s, v.try)
+		defer k.h.ends(k.s)
+	}
+	before := k.s.Counts()
+	k.at.Phase, k.at.Mode = Acquiring, v.mode
+	if v.try {
+		k.at.Phase = Trying
+	} else if v.patience == 0 {
+		k.h.wants(k.s, v.mode)
+	}
+	in, err := k.acquire(v)
+	k.at.Phase = Outside
+	if err != nil || !in {
+		k.h.gone(k.s)
+		k.s.Mark("does not get the lock")
+		if err == nil && v.try && k.h.alone[k.s.World()] {
+			k.s.Fail(fmt.Errorf("%w: TryLock (%v) of rank %d", ErrTry, v.mode, k.s.World()))
+		}
+		return err
+	}
+	k.at.Phase = Inside
+	k.h.enters(k.s, v.mode)
+	if !v.try && v.patience == 0 { // the promise is about queueing
+		k.cost("Lock", before, v.mode, func(p lock.Promise) int { return p.Acquire })
+	}
+	if err := k.look(v.mode); err != nil {
+		return err
+	}
+	k.h.leaves(k.s, v.mode)
+	before = k.s.Counts()
+	k.at.Phase = Releasing
+	err = k.table.Unlock(0, v.mode)
+	k.at.Phase = Outside
+	k.cost("Unlock", before, v.mode, func(p lock.Promise) int { return p.Release })
+	return err
+}
+
+// acquire wants the lock. It does not get it if it does not wait long enough.
+func (k *client) acquire(v visit) (in bool, err error) {
+	switch {
+	case v.try:
+		k.s.Mark("tries to take the lock, %v", v.mode)
+		in, err = k.table.TryLock(0, v.mode)
+		if errors.Is(err, errors.ErrUnsupported) {
+			k.h.alone[k.s.World()] = false
+			return false, nil
+		}
+		return in, err
+	case v.patience > 0:
+		k.s.Mark("wants the lock for a while, %v", v.mode)
+		k.h.patience[k.s.World()] = v.patience
+		err = k.table.Lock(&patience{context.Background(), &k.h.patience[k.s.World()]}, 0, v.mode)
+		k.h.patience[k.s.World()] = 0
+		if errors.Is(err, lock.ErrDeadline) || errors.Is(err, errors.ErrUnsupported) {
+			return false, nil
+		}
+	default:
+		k.s.Mark("wants the lock, %v", v.mode)
+		err = k.table.Lock(context.Background(), 0, v.mode)
+	}
+	return err == nil, err
+}
+
+// patience is a context that ends when it has been looked at so often.
+type patience struct {
+	context.Context
+	left *int
+}
+
+var ended = make(chan struct{})
+
+func (p *patience) Done() <-chan struct{} { return ended }
+
+func (p *patience) Err() error {
+	if *p.left--; *p.left > 0 {
+		return nil
+	}
+	*p.left = 0
+	return context.DeadlineExceeded
+}
+
+// cost compares what an acquire or a release did with what the lock promises.
+func (k *client) cost(what string, before sim.Counts, mode lock.Mode, of func(lock.Promise) int) {
+	promise := k.h.promises[k.s.World()]
+	if promise == nil || k.p.uncounted {
+		return
+	}
+	after := k.s.Counts()
+	if after.Backoffs != before.Backoffs {
+		return
+	}
+	if n, most := after.Others()-before.Others(), of(promise[mode]); n > most {
+		k.s.Fail(fmt.Errorf("%w: %s (%v) of rank %d made %d, at most %d are promised", ErrCost, what, mode, k.s.World(), n, most))
+	}
+}
+
+// look is what a holder does: it lets others come, and changes or reads what the
+// lock guards.
+func (k *client) look(mode lock.Mode) error {
+	if k.data == nil {
+		k.s.Sleep(1)
+		return nil
+	}
+	home := k.s.Size() - 1
+	a := k.data.Get(home, 0)
+	b := k.data.Get(home, 1)
+	if err := k.data.Flush(home); err != nil {
+		return err
+	}
+	if x, y := k.data.Value(a), k.data.Value(b); x != y {
+		k.s.Fail(fmt.Errorf("%w: rank %d (%v) read %d and %d, which every writer makes equal", ErrGuarded, k.s.World(), mode, x, y))
+	}
+	if mode == lock.Shared {
+		return nil
+	}
+	k.wrote++
+	v := k.data.Value(a)
+	k.data.Put(v+1, home, 0)
+	k.data.Put(v+1, home, 1)
+	return k.data.Flush(home)
+}
+
+// rest checks the lock when all are through.
+func (k *client) rest() error {
+	sum, err := k.s.Allgather([]int64{k.wrote})
+	if err != nil {
+		return err
+	}
+	if k.data != nil && k.s.Rank() == k.s.Size()-1 {
+		want := int64(0)
+		for _, n := range sum {
+			want += n
+		}
+		if got := k.data.Peek(0); got != want {
+			return fmt.Errorf("%w: the word is %d after %d exclusive visits", ErrGuarded, got, want)
+		}
+	}
+	if promises, ok := k.table.(lock.Checked); ok {
+		if err := promises.Idle(); err != nil {
+			return fmt.Errorf("%w: %w", ErrIdle, err)
+		}
+	}
+	return nil
+}

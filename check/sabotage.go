@@ -1,0 +1,330 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A stepKind is what a step on a window is.
+type stepKind uint8
+
+const (
+	issueStep stepKind = iota
+	flushStep
+	awaitStep
+	backoffStep
+)
+
+// sabotage is a Plan.Disturb: it makes the mistake of v's mutant, or with v nil
+// records sites.
+func sabotage(v *Verdict, rec *recording) func(rma.Comm, func() Moment) rma.Comm {
+	return func(c rma.Comm, at func() Moment) rma.Comm {
+		return &saboteur{Comm: c, hand: &hand{at: at, verdict: v, rec: rec}}
+	}
+}
+
+// A saboteur is a Comm whose windows have a hand in them.
+type saboteur struct {
+	rma.Comm
+	hand *hand
+}
+
+func (c *saboteur) Unwrap() rma.Comm { return c.Comm }
+
+func (c *saboteur) Split(color, key int) (rma.Comm, error) {
+	part, err := c.Comm.Split(color, key)
+	if err != nil || part == nil {
+		return nil, err
+	}
+	return &saboteur{part, c.hand}, nil
+}
+
+func (c *saboteur) Allocate(spec rma.Spec) (*rma.Window, error) {
+	w, err := c.Comm.Allocate(spec)
+	if err != nil {
+		return nil, err
+	}
+	rank, node, spec := w.Rank(), w.Node(), w.Spec()
+	return rma.Decorate(w, func(t rma.Transport) rma.Transport {
+		return &sabotaged{Transport: t, hand: c.hand, rank: rank, node: node, spec: spec}
+	}), nil
+}
+
+// hand is what one rank's windows have in common.
+type hand struct {
+	at      func() Moment
+	verdict *Verdict
+	rec     *recording
+
+	moment Moment
+	before string // the last step of this moment
+	past   []past // the steps of this moment, when recording
+
+	late *late // an operation that is to come later
+}
+
+// late is an operation of a Late mutant on its way.
+type late struct {
+	to      *sabotaged
+	o       rma.Operation
+	flushed bool // its own flush has come
+}
+
+// past is a step that was recorded.
+type past struct {
+	site   Site
+	kind   stepKind
+	window *sabotaged
+	target int
+	result bool
+}
+
+// step notes a step and reports whether the mistake is to be made at it.
+func (h *hand) step(t *sabotaged, kind stepKind, o *rma.Operation, name string) bool {
+	if now := h.at(); now != h.moment {
+		h.ended()
+		h.moment, h.before, h.past = now, "", h.past[:0]
+	}
+	site := Site{Phase: h.moment.Phase, Mode: h.moment.Mode, Step: name, Before: h.before}
+	h.before = name
+	if h.rec == nil {
+		if site == h.verdict.Site {
+			h.verdict.Applied++
+			return true
+		}
+		return false
+	}
+	if site.Phase != Outside {
+		h.rec.steps[site] = kind
+		h.rec.sites[site] = *o
+		h.past = append(h.past, past{site, kind, t, o.Target, kind != issueStep || resulting(o.Kind)})
+	}
+	return false
+}
+
+// ended looks at the steps of a phase that has ended: which operations were flushed
+// and followed by another flush, with no wait between?
+func (h *hand) ended() {
+	for i, p := range h.past {
+		if p.result {
+			continue
+		}
+		flushes := 0
+		for _, q := range h.past[i+1:] {
+			if q.kind == awaitStep || q.kind == backoffStep {
+				break
+			}
+			if q.kind == flushStep && (flushes > 0 || q.window == p.window && (q.target < 0 || q.target == p.target)) {
+				if flushes++; flushes == 2 {
+					break
+				}
+			}
+		}
+		is := flushes == 2
+		if was, ok := h.rec.followed[p.site]; ok {
+			is = is && was
+		}
+		h.rec.followed[p.site] = is
+	}
+}
+
+// sabotaged is the Transport of one window. It keeps the books that a window expects
+// of its Transport: operations are pending until the Flush of their target, and a
+// result is handed up by that Flush and no other.
+type sabotaged struct {
+	rma.Transport
+	hand *hand
+	rank int
+	node rma.Node
+	spec rma.Spec
+
+	open  []entry
+	found rma.Results
+	err   error // of what was done besides
+}
+
+// entry is an operation that the lock has issued and not flushed.
+type entry struct {
+	target int
+	slot   int   // of its result, or -1
+	made   bool  // the result is value and not what the window below found
+	value  int64 // of the result
+}
+
+// name is that of a step on a word.
+func (t *sabotaged) name(what string, target, disp int) string {
+	word, _, _ := strings.Cut(t.spec.WordName(disp), "[")
+	return fmt.Sprintf("%s %s.%s %s", what, t.spec.Name, word, t.distance(target))
+}
+
+func (t *sabotaged) distance(target int) string {
+	switch {
+	case target < 0:
+		return "all"
+	case target == t.rank:
+		return "own"
+	case t.node.Has(target):
+		return "mate"
+	}
+	return "far"
+}
+
+func (t *sabotaged) Issue(o rma.Operation) {
+	what := o.Kind.String()
+	if o.Kind == rma.KindAccumulate || o.Kind == rma.KindFetchAndOp {
+		what += " " + o.Op.String()
+	}
+	made := t.hand.step(t, issueStep, &o, t.name(what, o.Target, o.Disp))
+	e := entry{target: o.Target, slot: -1}
+	if resulting(o.Kind) && o.Kind != rma.KindGetBulk {
+		e.slot = o.Slot
+	}
+	if made {
+		switch t.hand.verdict.Mutation {
+		case Forget:
+			t.open = append(t.open, e)
+			return
+		case Late:
+			if t.hand.late == nil {
+				t.hand.late = &late{to: t, o: o}
+				t.open = append(t.open, e)
+				return
+			}
+		case Torn:
+			e.made, e.value = true, t.now(o.Target, o.Disp, o.Slot)
+			if v, writes := after(&o, e.value); writes {
+				t.Transport.Issue(rma.Operation{Kind: rma.KindPut, Class: o.Class, Target: o.Target, Disp: o.Disp, Operand: v})
+			}
+			t.open = append(t.open, e)
+			return
+		case Blind:
+			o.Kind, o.Op = rma.KindFetchAndOp, rma.Replace
+		case Trusting:
+			e.made, e.value = true, o.Compare
+		}
+	}
+	t.open = append(t.open, e)
+	t.Transport.Issue(o)
+}
+
+// after is what an operation leaves in a word that holds v, if it writes.
+func after(o *rma.Operation, v int64) (int64, bool) {
+	switch {
+	case o.Kind == rma.KindCompareAndSwap:
+		return o.Operand, v == o.Compare
+	case o.Op == rma.Sum:
+		return v + o.Operand, true
+	}
+	return o.Operand, true
+}
+
+// now reads a word at once; slot is one that no pending operation has.
+func (t *sabotaged) now(target, disp, slot int) int64 {
+	t.Transport.Issue(rma.Operation{Kind: rma.KindGet, Class: t.spec.Class(disp), Target: target, Disp: disp, Slot: slot})
+	if _, err := t.Transport.Flush(target, &t.found); err != nil && t.err == nil {
+		t.err = err
+	}
+	return t.found[slot]
+}
+
+// free is a slot that no pending operation has.
+func (t *sabotaged) free() int {
+	for slot := rma.MaxPending - 1; slot > 0; slot-- {
+		taken := false
+		for _, e := range t.open {
+			taken = taken || e.slot == slot
+		}
+		if !taken {
+			return slot
+		}
+	}
+	return 0
+}
+
+func (t *sabotaged) Flush(target int, r *rma.Results) (int, error) {
+	o := rma.Operation{Target: target}
+	if t.hand.step(t, flushStep, &o, "Flush "+t.distance(target)+" of "+t.hand.before) {
+		for i := range t.open {
+			if e := &t.open[i]; e.slot >= 0 && (target < 0 || e.target == target) {
+				r[e.slot], e.slot = 0, -1
+			}
+		}
+		return len(t.open), nil
+	}
+	_, err := t.Transport.Flush(target, &t.found)
+	kept := t.open[:0]
+	for _, e := range t.open {
+		switch {
+		case target >= 0 && e.target != target:
+			kept = append(kept, e)
+		case e.slot >= 0 && e.made:
+			r[e.slot] = e.value
+		case e.slot >= 0:
+			r[e.slot] = t.found[e.slot]
+		}
+	}
+	t.open = kept
+	if err == nil {
+		err = t.hand.flushed(t, target)
+	}
+	if err == nil {
+		err, t.err = t.err, nil
+	}
+	return len(t.open), err
+}
+
+// flushed is called when a Flush is over: the next one after its own is where a late
+// operation belongs.
+func (h *hand) flushed(t *sabotaged, target int) error {
+	l := h.late
+	switch {
+	case l == nil:
+	case l.flushed:
+		return h.come()
+	case l.to == t && (target < 0 || target == l.o.Target):
+		l.flushed = true
+	}
+	return nil
+}
+
+// come lets a late operation come now.
+func (h *hand) come() error {
+	l := h.late
+	if l == nil {
+		return nil
+	}
+	h.late = nil
+	l.to.Transport.Issue(l.o)
+	var none rma.Results
+	_, err := l.to.Transport.Flush(l.o.Target, &none)
+	return err
+}
+
+func (t *sabotaged) Await(target, disp int, c rma.Cond) (int64, error) {
+	if err := t.hand.come(); err != nil {
+		return 0, err
+	}
+	o := rma.Operation{Target: target, Disp: disp}
+	if t.hand.step(t, awaitStep, &o, t.name("Await", target, disp)) {
+		v := t.now(target, disp, t.free())
+		switch {
+		case t.err != nil:
+			return v, t.err
+		case t.hand.verdict.Mutation == NoWait || c.Holds(v):
+			return v, nil
+		}
+		c = rma.NotEqual(v)
+	}
+	return t.Transport.Await(target, disp, c)
+}
+
+func (t *sabotaged) Backoff(target, disp int, seen int64, try int) error {
+	if err := t.hand.come(); err != nil {
+		return err
+	}
+	o := rma.Operation{Target: target, Disp: disp}
+	t.hand.step(t, backoffStep, &o, t.name("Backoff", target, disp))
+	return t.Transport.Backoff(target, disp, seen, try)
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/rmalock/rmalock/bench"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// layout is where the ranks of bench lie, on nodes that are pretended or simulated.
+type layout struct {
+	ranks    []int
+	nodes    int
+	perNode  int
+	topology string
+	machine  string
+	band     bool
+	poll     []time.Duration
+
+	tree  *topo.Topology
+	model bench.Machine
+}
+
+// simulatedPerNode is the paper's: 16 ranks a node (rma-rw, section 5).
+const simulatedPerNode = 16
+
+func (l *layout) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntSliceVar(&l.ranks, "ranks", []int{defaultRanks()}, "numbers of ranks of the inproc and sim backends")
+	f.IntVar(&l.nodes, "nodes", 0, "number of nodes, with --per-node, instead of --ranks")
+	f.IntVar(&l.perNode, "per-node", 0, "ranks of each node; fewer ranks than that are one node (default: all ranks for inproc, 16 for sim)")
+	f.StringVar(&l.topology, "topology", "", "sim: the machine in words instead, such as \"rack:2 node:4 core:16\"; see rmalock topo")
+	f.StringVar(&l.machine, "machine", "aries", "sim: the machine that is simulated: "+strings.Join(bench.Machines(), ", "))
+	f.BoolVar(&l.band, "band", false, "sim: sweep the weak constants of the machine (default with --figure: true)")
+	f.DurationSliceVar(&l.poll, "poll", nil, "sim: first and longest pause between polls of a far word (default 1us,100us, as in MPI jobs)")
+	complete(cmd, "machine", bench.Machines()...)
+	cmd.MarkFlagsMutuallyExclusive("ranks", "nodes", "topology")
+	cmd.MarkFlagsMutuallyExclusive("per-node", "topology")
+}
+
+// check reports what is wrong with the flags, and lists the numbers of ranks.
+func (l *layout) check(cmd *cobra.Command, backend string, figure bool) ([]int, error) {
+	given := cmd.Flags().Changed
+	for _, name := range []string{"topology", "machine", "band", "poll"} {
+		if given(name) && backend != simulated {
+			return nil, fmt.Errorf("--%s goes with --backend %s", name, simulated)
+		}
+	}
+	for _, name := range []string{"nodes", "per-node"} {
+		if given(name) && backend == processes {
+			return nil, fmt.Errorf("--%s goes with --backend %s or %s; in an MPI job the launcher says where ranks are", name, goroutines, simulated)
+		}
+		if n, _ := cmd.Flags().GetInt(name); given(name) && n < 1 {
+			return nil, fmt.Errorf("--%s is %d, want at least 1", name, n)
+		}
+	}
+	if backend == processes {
+		return []int{2}, nil // the job has as many as it has
+	}
+	if backend == simulated {
+		if !given("band") {
+			l.band = figure
+		}
+		if l.perNode == 0 {
+			l.perNode = simulatedPerNode
+		}
+		var err error
+		if l.model, err = bench.LoadMachine(l.machine); err != nil {
+			return nil, err
+		}
+		switch {
+		case l.poll != nil && (len(l.poll) != 2 || l.poll[0] < 0 || l.poll[1] < max(l.poll[0], 1)):
+			return nil, errors.New("--poll wants two durations, the first pause and the longest, such as 1us,100us")
+		case l.topology != "":
+			tree, err := topo.Parse(l.topology)
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := tree.Find("node"); !ok {
+				return nil, fmt.Errorf("--topology %q has no level node, which says who shares memory", l.topology)
+			}
+			l.tree = tree
+			return []int{tree.Size()}, nil
+		}
+	}
+	if l.nodes > 0 {
+		if l.perNode == 0 {
+			return nil, errors.New("--nodes wants --per-node too")
+		}
+		return []int{l.nodes * l.perNode}, nil
+	}
+	for _, n := range l.ranks {
+		if n < 1 {
+			return nil, fmt.Errorf("--ranks is %d, want at least 1", n)
+		}
+	}
+	return l.ranks, nil
+}
+
+// fits reports whether a number of ranks fills its nodes.
+func (l *layout) fits(ranks int) error {
+	if l.tree == nil && l.perNode > 0 && ranks > l.perNode && ranks%l.perNode != 0 {
+		return fmt.Errorf("%d ranks do not fill nodes of %d; see --per-node", ranks, l.perNode)
+	}
+	return nil
+}
+
+// nodesOf is the number of nodes for ranks.
+func (l *layout) nodesOf(ranks int) int {
+	if l.perNode == 0 || ranks <= l.perNode {
+		return 1
+	}
+	return ranks / l.perNode
+}
+
+// where says what makes the ranks, and on what.
+func (l *layout) where(backend string) string {
+	text := "goroutines"
+	if backend == simulated {
+		text = l.model.Name() + ", simulated"
+	}
+	switch {
+	case l.tree != nil:
+		text += ", " + l.topology
+	case l.perNode > 0:
+		text += fmt.Sprintf(", %d ranks a node", l.perNode)
+	default:
+		text += ", one node"
+	}
+	if l.poll != nil {
+		text += fmt.Sprintf(", polls after %v to %v", l.poll[0], l.poll[1])
+	}
+	return text
+}
+
+// virtual is a job in virtual time.
+func (l *layout) virtual(ranks int) (bench.Virtual, error) {
+	tree := l.tree
+	if tree == nil {
+		var err error
+		nodes := l.nodesOf(ranks)
+		if tree, err = topo.Parse(fmt.Sprintf("node:%d rank:%d", nodes, ranks/nodes)); err != nil {
+			return bench.Virtual{}, err
+		}
+	}
+	v := bench.Virtual{Topology: tree, Machine: l.model, Band: l.band}
+	if l.poll != nil {
+		v.PauseFirst, v.PauseLast = l.poll[0], l.poll[1]
+	}
+	return v, nil
+}
+
+// simBar is a progress bar over the runs of a sweep in virtual time; nil is none.
+type simBar struct {
+	p     *progress
+	total int
+}
+
+// newSimBar returns nil unless out is a terminal and time virtual: what real time a
+// job takes is known beforehand.
+func newSimBar(out io.Writer, backend string, runs int) *simBar {
+	p := newProgress(out)
+	if p == nil || backend != simulated {
+		return nil
+	}
+	return &simBar{p, runs}
+}
+
+// next begins a run, the i-th, and returns what shows its progress.
+func (b *simBar) next(i int, point bench.Point) func(float64) {
+	if b == nil {
+		return nil
+	}
+	const steps = 1000
+	b.p.bar = progressbar.NewOptions64(steps,
+		progressbar.OptionSetWriter(b.p.out),
+		progressbar.OptionSetDescription(fmt.Sprintf("%d/%d %s %s P=%d", i+1, b.total, point.Config.Mode, point.Config.Lock, point.Ranks)),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+	return func(done float64) { _ = b.p.bar.Set64(int64(done * steps)) } // one that cannot be drawn is no reason to fail
+}
+
+func (b *simBar) clear() {
+	if b != nil {
+		b.p.clear()
+	}
+}

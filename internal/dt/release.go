@@ -1,0 +1,191 @@
+package dt
+
+import (
+	"math/bits"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// Release lets the lock of node k go: Listing 5 from the leaf out, Listing 8 at the
+// root.
+func (t *Tree) Release(k int) error {
+	var err error
+	if id := t.slots[k].id; t.crowd {
+		err = t.leaveLeaf(k, id)
+	} else {
+		err = t.release(t.Leaf, t.node(k), k, id)
+	}
+	t.Drop(k)
+	return err
+}
+
+// release lets a level go, at which node n stands for the rank's element: the rank's
+// own node k, or one that was lent.
+func (t *Tree) release(i int, n node, k, id int) error {
+	own := n == t.node(k)
+	succ, st, err := t.look(i, n, k) // lines 3, 4
+	if err != nil {
+		return err
+	}
+	up := upper(st)
+	climbed := own && t.slots[k].top < i // the next level out has our node too
+	if climbed {
+		up = n
+	}
+	if succ == null && i == 0 { // Listing 8, lines 15 to 20
+		if succ, err = t.out(i, n, k, id); err != nil {
+			return err
+		}
+		if succ == null {
+			// Left first and then given to the readers: a reader that sees a TAIL knows that
+			// a Give is to come. In Listing 8 it may have been before.
+			return t.done(i, n, k, t.give(id))
+		}
+	}
+	pass := succ != null && passings(st) < t.tl[i] // line 5
+	if pass && climbed {
+		if pass, err = t.lend(k, i-1); err != nil {
+			return err
+		}
+	}
+	if pass {
+		count := passings(st) + 1
+		if i == 0 && t.beyond == nil {
+			count = 0 // nobody looks
+		}
+		err = t.tell(i, succ, granted(count, up)) // line 8
+		t.W.Handed(t.rankOf(succ))
+		return t.finish(i, n, k, err)
+	}
+	if i > 0 {
+		err = t.release(i-1, up, k, id) // line 12
+	} else {
+		err = t.give(id) // Listing 8, line 6
+	}
+	if err != nil {
+		return err
+	}
+	if succ == null { // lines 13 to 21
+		if succ, err = t.out(i, n, k, id); err != nil || succ == null {
+			return t.done(i, n, k, err)
+		}
+	}
+	return t.finish(i, n, k, t.tell(i, succ, parent)) // line 23
+}
+
+// give is Listing 8's reset_counters.
+func (t *Tree) give(id int) error {
+	if t.beyond == nil {
+		return nil
+	}
+	return t.beyond.Give(id)
+}
+
+// look reads NEXT and STATUS of a node at a level.
+func (t *Tree) look(i int, n node, k int) (succ node, st status, err error) {
+	if n == t.node(k) {
+		return t.W.Peek(t.next(i, k)), t.slots[k].status[i], nil
+	}
+	r, his := t.place(n)
+	next := t.W.Get(r, his+2*i)
+	stat := t.W.Get(r, his+2*i+1)
+	err = t.W.Flush(r)
+	return t.W.Value(next), t.W.Value(stat), err
+}
+
+// out takes node n from the queue of a level if nobody came after it; otherwise it
+// waits for whoever did to show itself.
+func (t *Tree) out(i int, n node, k, id int) (succ node, err error) {
+	host, tail := t.tail(i, id)
+	last, err := t.W.CompareAndSwapFlush(null, n, host, tail) // lines 15, 16
+	if err != nil || last == n {                              // line 17
+		return null, err
+	}
+	r, his := t.place(n)
+	return t.W.Await(r, his+2*i, rma.NotEqual(null)) // lines 18 to 20
+}
+
+// tell writes a status for whoever waits with a node at a level.
+func (t *Tree) tell(i int, n node, s status) error {
+	r, his := t.place(n)
+	t.W.Put(s, r, his+2*i+1)
+	return t.W.Flush(r)
+}
+
+func (t *Tree) rankOf(n node) int { return int(n-1) / Slots }
+
+// finish ends the use of a node at a level that had a successor.
+func (t *Tree) finish(i int, n node, k int, err error) error {
+	if err == nil && n == t.node(k) {
+		return t.clean(i, k)
+	}
+	return t.done(i, n, k, err)
+}
+
+// clean makes NEXT null again for the next time: nobody writes it until a swap of TAIL
+// shows the node again. Flushed here, as that swap would not order it.
+func (t *Tree) clean(i, k int) error {
+	t.W.Put(null, t.rank, t.next(i, k))
+	return t.W.Flush(t.rank)
+}
+
+// done gives a node back that was lent.
+func (t *Tree) done(i int, n node, k int, err error) error {
+	if err != nil || n == t.node(k) {
+		return err
+	}
+	return t.tell(i, n, idle)
+}
+
+// lend makes the rank's node k, at level from and further out, the element's for as
+// long as it has the lock: whoever releases these levels finds in STATUS what this
+// rank knows. It reports false if the rank has lent enough.
+func (t *Tree) lend(k, from int) (bool, error) {
+	if bits.OnesCount16(t.lent) >= Slots-MaxHeld {
+		if err := t.back(); err != nil {
+			return false, err
+		}
+		if bits.OnesCount16(t.lent) >= Slots-MaxHeld {
+			return false, nil
+		}
+	}
+	s := &t.slots[k]
+	for i := from; i >= s.top; i-- {
+		st := s.status[i]
+		if i > s.top {
+			st = granted(passings(st), t.node(k))
+		}
+		t.W.Put(st, t.rank, t.stat(i, k))
+		s.lent |= 1 << i
+	}
+	t.lent |= 1 << k
+	return true, t.W.Flush(t.rank)
+}
+
+// back takes nodes back that are not used any more.
+func (t *Tree) back() error {
+	for b := t.lent; b != 0; b &= b - 1 {
+		k := bits.TrailingZeros16(b)
+		s := &t.slots[k]
+		free := true
+		for l := s.lent; l != 0; l &= l - 1 {
+			free = free && t.W.Peek(t.stat(bits.TrailingZeros8(l), k)) == idle
+		}
+		if !free {
+			continue
+		}
+		// Far successors wrote NEXT, and nobody of this process has answered them.
+		if err := t.W.Settle(); err != nil {
+			return err
+		}
+		for l := s.lent; l != 0; l &= l - 1 {
+			t.W.Put(null, t.rank, t.next(bits.TrailingZeros8(l), k))
+		}
+		if err := t.W.Flush(t.rank); err != nil {
+			return err
+		}
+		s.lent = 0
+		t.lent &^= 1 << k
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	search "github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma/rmatest"
+)
+
+// RunSearch checks a registered lock under schedules that package check searches; see
+// check.Battery. With RMALOCK_DEEP in the environment it takes many minutes more.
+func RunSearch(t *testing.T, name string) {
+	info, err := lock.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := search.Standard
+	if quick() {
+		size = search.Short
+	}
+	items := search.Battery(info, size)
+	if deep() {
+		items = append(items, search.Battery(info, search.Deep)...)
+	}
+	runItems(t, items)
+}
+
+// RunVariant is RunSearch for a variant of a lock that gets the whole of it, or for
+// another way of using one: check.Brief, and with RMALOCK_DEEP check.Standard.
+func RunVariant(t *testing.T, info lock.Info) {
+	size := search.Brief
+	switch {
+	case quick():
+		size = search.Short
+	case deep():
+		size = search.Standard
+	}
+	runItems(t, search.Battery(info, size))
+}
+
+func deep() bool  { return os.Getenv("RMALOCK_DEEP") != "" }
+func quick() bool { return testing.Short() || rmatest.RaceEnabled }
+
+// runItems runs the parts of a battery, as many at a time as there are cores.
+func runItems(t *testing.T, items []search.Item) {
+	for _, i := range items {
+		t.Run(strings.ReplaceAll(i.Name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			r, err := i.Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Failure != nil && errors.Is(r.Failure, errors.ErrUnsupported) {
+				t.Skip(r.Failure)
+			}
+			if r.Failure != nil {
+				var b strings.Builder
+				if _, err := search.Report(&b, i.Plan, r.Failure); err != nil {
+					fmt.Fprintln(&b, r.Failure, err)
+				}
+				t.Fatalf("execution %d: %s", r.Failure.Execution, b.String())
+			}
+			t.Logf("%d executions, %d cut, %d steps", r.Stats.Executions, r.Stats.Cut, r.Stats.Steps)
+		})
+	}
+}
+
+// RunAll is the whole battery for a registered lock: RunInproc and RunSearch.
+func RunAll(t *testing.T, name string) {
+	t.Run("Inproc", func(t *testing.T) { RunInproc(t, name) })
+	t.Run("Search", func(t *testing.T) { RunSearch(t, name) })
+}

@@ -1,0 +1,335 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A Model says how long things take on a machine. All times are in nanoseconds, of
+// one clock for the whole job; ranks are those of the job.
+type Model interface {
+	Name() string
+	// Issue is called when a rank hands an operation to its NIC: when its CPU is free
+	// again, and when the operation arrives at the target's NIC. first says that
+	// nothing of the rank's is on its way to that target.
+	Issue(now int64, from, to int, kind rma.Kind, words int, first bool) (free, arrives int64)
+	// Serve is called at arrival, in the order of time: when the operation takes effect.
+	// word is the number of the word.
+	Serve(now int64, from, to int, kind rma.Kind, words int, word uint64) (effect int64)
+	// Reply is called at the effect: when the origin has seen the answer.
+	Reply(now int64, from, to int, kind rma.Kind, words int) (done int64)
+	// Near is what it costs a rank to touch a word in node memory that owner touched
+	// last; owner is negative for nobody.
+	Near(owner, rank int) int64
+	// Woken is the time from a write in node memory to a waiting rank's going on.
+	Woken(writer, waiter int) int64
+	// Barrier is the time of a collective call of n ranks, after the last has come.
+	Barrier(n int) int64
+}
+
+// Timed runs a body in virtual time: ranks go on when the model says so. It is
+// deterministic.
+type Timed struct {
+	Node  []int // the node of each rank
+	Model Model
+	// Pause between two polls of a far word, and two tries of an operation on one: the
+	// first, doubling up to the last, nanoseconds. Zero means to poll without a pause.
+	PauseFirst, PauseLast int64
+	MaxTime               int64 // virtual nanoseconds after which a run has failed; 0 for none
+	Faults                []TimedFault
+	// Tick, if not nil, is called now and then with the virtual time; an error ends the
+	// run.
+	Tick func(now int64) error
+}
+
+// A TimedFault stops a rank.
+type TimedFault struct {
+	Rank int
+	At   int64 // when, at the rank's next step after it
+	For  int64 // how long; 0 for ever
+}
+
+// Elapsed says what a run took.
+type Elapsed struct {
+	Now        int64 // virtual time at the end
+	Operations int64 // on windows, polls included
+	Events     int64
+}
+
+// ErrTime is wrapped when a run takes longer than MaxTime.
+var ErrTime = errors.New("virtual time is up")
+
+// clock is the engine of Timed.
+type clock struct {
+	Timed
+	w       *world
+	now     int64
+	events  heap
+	ops     []*operation // on their way, by number
+	spare   []int32
+	elapsed Elapsed
+}
+
+// timed is a rank's part in virtual time.
+type timed struct {
+	now     int64      // its own time; ahead of the clock while it runs
+	left    int        // operations that its flush waits for
+	ends    int64      // when the last of them is known to have taken effect
+	next    int32      // 1 + the rank that waits at the same word
+	polling *operation // that it waits for alone
+	fault   int
+}
+
+func (t *timed) reset() { *t = timed{} }
+
+// Run runs body on every rank and returns when all have returned: nil if all did so
+// with nil. If nobody can go on, the error wraps ErrDeadlock.
+func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
+	w := newWorld(t.Node)
+	k := &clock{Timed: t, w: w}
+	w.clock, w.body = k, body
+	w.reset()
+	defer w.close()
+	for _, r := range w.ranks {
+		r.start()
+		k.push(0, ^int32(r.id))
+	}
+	err := k.run()
+	if err != nil {
+		w.abort()
+	} else {
+		err = w.outcome()
+	}
+	k.elapsed.Now = k.now
+	return k.elapsed, err
+}
+
+// tickEvery is how many events lie between two calls of Tick.
+const tickEvery = 1 << 14
+
+// run makes events happen in the order of time.
+func (k *clock) run() error {
+	w := k.w
+	for w.alive > 0 {
+		if len(w.ready) > 0 { // somebody failed, and lets the others go
+			w.run()
+			continue
+		}
+		if w.failed != nil && len(k.events.e) == 0 {
+			return w.failed
+		}
+		if len(k.events.e) == 0 {
+			return fmt.Errorf("%w at %d ns: %s", ErrDeadlock, k.now, k.whoWaits())
+		}
+		e := k.events.pop()
+		k.now = e.at
+		k.elapsed.Events++
+		if k.MaxTime > 0 && k.now > k.MaxTime {
+			return fmt.Errorf("%w: %d ns, and %s", ErrTime, k.MaxTime, k.whoWaits())
+		}
+		if k.Tick != nil && k.elapsed.Events%tickEvery == 0 {
+			if err := k.Tick(k.now); err != nil {
+				return err
+			}
+		}
+		if e.what >= 0 {
+			k.arrived(e.what)
+			continue
+		}
+		r := w.ranks[^e.what]
+		if r.state == finished {
+			continue
+		}
+		if len(k.Faults) > 0 && k.stopped(r) {
+			continue
+		}
+		r.now = max(r.now, k.now)
+		r.wake()
+	}
+	return nil
+}
+
+// stopped reports whether a fault keeps a rank from going on now.
+func (k *clock) stopped(r *rank) bool {
+	for i, f := range k.Faults {
+		if f.Rank != r.id || k.now < f.At || r.fault > i {
+			continue
+		}
+		if f.For > 0 {
+			r.fault = i + 1
+			k.push(k.now+f.For, ^int32(r.id))
+		}
+		return true
+	}
+	return false
+}
+
+func (k *clock) name() string { return k.Model.Name() }
+
+// push lets something happen: a rank go on, for ^rank, or an operation go on.
+func (k *clock) push(at int64, what int32) { k.events.push(at, what) }
+
+// at brings the clock to a rank's own time, letting everything happen that comes
+// before.
+func (k *clock) at(r *rank) {
+	if len(k.events.e) > 0 && k.events.e[0].at < r.now {
+		k.push(r.now, ^int32(r.id))
+		r.park(sleeping)
+		return
+	}
+	k.now = max(k.now, r.now)
+}
+
+func (k *clock) sleep(r *rank, ns int64) {
+	r.now += max(ns, 0)
+	k.push(r.now, ^int32(r.id))
+	r.park(sleeping)
+}
+
+// meeting lets the ranks of a group go on.
+func (k *clock) meeting(g *group, last *rank) {
+	k.at(last)
+	at := k.now + k.Model.Barrier(len(g.ranks))
+	for _, r := range g.ranks {
+		if r != last {
+			k.push(at, ^int32(r.id))
+		}
+	}
+	last.now = at
+	k.push(at, ^int32(last.id))
+	last.park(sleeping)
+}
+
+// send puts an operation on its way.
+func (k *clock) send(r *rank, o *operation) {
+	from, to := r.id, o.seg.group.ranks[o.Target].id
+	first, after := true, int64(0)
+	for _, p := range r.pending {
+		if !p.done && p.seg.group.ranks[p.Target].id == to {
+			if first = false; p.overlaps(o) {
+				after = max(after, p.due)
+			}
+		}
+	}
+	var arrives int64
+	r.now, arrives = k.Model.Issue(r.now, from, to, o.atomic(), o.Words(), first)
+	arrives = max(arrives, after)
+	o.rank, o.due = int32(r.id), arrives
+	r.pending = append(r.pending, o)
+	var n int32
+	if s := len(k.spare); s > 0 {
+		n = k.spare[s-1]
+		k.spare = k.spare[:s-1]
+		k.ops[n] = o
+	} else {
+		n = int32(len(k.ops))
+		k.ops = append(k.ops, o)
+	}
+	k.elapsed.Operations++
+	k.push(arrives, n)
+}
+
+// atomic is the kind of an operation to the network: an accumulate that only reads
+// or replaces a flag word is none, and a Put of a far word is an atomic.
+func (o *operation) atomic() rma.Kind {
+	if o.Class == rma.Far && o.Kind == rma.KindPut {
+		return rma.KindAccumulate
+	}
+	if o.Class == rma.Far && o.Kind == rma.KindGet {
+		return rma.KindFetchAndOp
+	}
+	return o.Kind
+}
+
+// arrived serves an operation that has arrived, or lets one take effect that was
+// served.
+func (k *clock) arrived(n int32) {
+	o := k.ops[n]
+	r := k.w.ranks[o.rank]
+	to := o.seg.group.ranks[o.Target].id
+	if !o.half {
+		o.half = true
+		o.due = k.Model.Serve(k.now, r.id, to, o.atomic(), o.Words(), o.seg.key(o.Target, o.Disp))
+		for _, p := range r.pending { // those on one word keep their order
+			if p == o {
+				break
+			}
+			if !p.done && p.overlaps(o) {
+				o.due = max(o.due, p.due)
+			}
+		}
+		if o.due > k.now {
+			k.push(o.due, n)
+			return
+		}
+	}
+	k.ops[n] = nil
+	k.spare = append(k.spare, n)
+	k.effect(r, o)
+	o.done = true
+	o.ends = k.Model.Reply(k.now, r.id, to, o.atomic(), o.Words())
+	if r.state == flushing && r.waitsFor(o) {
+		r.ends = max(r.ends, o.ends)
+		if r.left--; r.left == 0 {
+			k.push(max(r.ends, r.now), ^int32(r.id))
+		}
+	}
+}
+
+// waitsFor reports whether a rank's flush waits for an operation.
+func (r *rank) waitsFor(o *operation) bool {
+	if r.polling != nil {
+		return o == r.polling
+	}
+	return o.seg == r.seg && (r.at < 0 || o.Target == r.at) && !o.poll
+}
+
+// effect does an operation on memory and tells those who wait for its words.
+func (k *clock) effect(r *rank, o *operation) {
+	for o.next = 0; o.next < o.Words(); o.next++ {
+		before, after, wrote := o.take()
+		if o.finds() {
+			o.seen = before
+		}
+		if r.doorway != nil && wrote && o.readsAndWrites() {
+			f := r.doorway
+			r.doorway = nil
+			f()
+		}
+		if wrote && after != before && o.seg.waits != nil {
+			k.tell(o.seg, o.Target*o.seg.words+o.Disp+o.next, after, r.id)
+		}
+	}
+}
+
+// tell lets ranks go on that wait for a word.
+func (k *clock) tell(s *segment, word int, value int64, writer int) {
+	at := &s.waits[word]
+	for *at != 0 {
+		r := k.w.ranks[*at-1]
+		if r.state == awaiting && !r.cond.Holds(value) {
+			at = &r.next
+			continue
+		}
+		*at, r.next = r.next, 0
+		k.push(k.now+k.Model.Woken(writer, r.id), ^int32(r.id))
+	}
+}
+
+// wait parks a rank until somebody changes its word.
+func (k *clock) wait(r *rank, s state) {
+	if r.seg.waits == nil {
+		r.seg.waits = make([]int32, len(r.seg.mem))
+	}
+	head := &r.seg.waits[r.at*r.seg.words+r.disp]
+	r.next = *head
+	*head = int32(r.id) + 1
+	r.park(s)
+}
+
+func (k *clock) whoWaits() string {
+	e := &search{w: k.w}
+	return e.whoWaits()
+}

@@ -1,0 +1,185 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rmalock/rmalock/dmcs"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+func layout(nodes, perNode int) []int {
+	out := make([]int, nodes*perNode)
+	for r := range out {
+		out[r] = r / perNode
+	}
+	return out
+}
+
+// TestConformanceInTime: the suite that every backend passes.
+func TestConformanceInTime(t *testing.T) {
+	for _, shape := range [][2]int{{1, 1}, {1, 4}, {2, 2}, {3, 1}, {4, 2}} {
+		rmatest.Run(t, func(body func(rma.Comm) error) error {
+			_, err := sim.Timed{Node: layout(shape[0], shape[1]), Model: sim.Uneven(1)}.Run(body)
+			return err
+		})
+	}
+}
+
+func BenchmarkFetchAndOp(b *testing.B) {
+	for _, n := range []int{2, 64, 4096, 65536} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			each := max(1, b.N/n)
+			_, err := sim.Timed{Node: layout(n/2, 2), Model: sim.Uneven(1)}.Run(func(c rma.Comm) error {
+				w, err := c.Allocate(rma.Counters("x", 1))
+				if err != nil {
+					return err
+				}
+				for i := range each {
+					if _, err := w.FetchAndOpFlush(1, (c.Rank()*7+i*13)%n, 0, rma.Sum); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+func BenchmarkDMCS(b *testing.B) {
+	for _, n := range []int{64, 4096, 65536} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			each := max(1, b.N/n)
+			e, err := sim.Timed{Node: layout(n/16, 16), Model: sim.Uneven(1)}.Run(func(c rma.Comm) error {
+				t, err := dmcs.New(c, dmcs.Config{})
+				if err != nil {
+					return err
+				}
+				for range each {
+					if err := t.Lock(context.Background(), 0, lock.Exclusive); err != nil {
+						return err
+					}
+					if err := t.Unlock(0, lock.Exclusive); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(e.Operations)/b.Elapsed().Seconds(), "ops/s")
+		})
+	}
+}
+
+// TestManyRanks: 65,536 ranks take a lock in less than 4 GiB, and twice in the same
+// virtual time.
+func TestManyRanks(t *testing.T) {
+	n := 65536
+	if testing.Short() {
+		n = 4096
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	entered := 0
+	run := func() sim.Elapsed {
+		e, err := sim.Timed{Node: layout(n/16, 16), Model: sim.Uneven(7)}.Run(func(c rma.Comm) error {
+			tab, err := dmcs.New(c, dmcs.Config{})
+			if err != nil {
+				return err
+			}
+			if err := tab.Lock(context.Background(), 0, lock.Exclusive); err != nil {
+				return err
+			}
+			entered++
+			if c.Rank() == n/2 {
+				runtime.ReadMemStats(&after)
+			}
+			return tab.Unlock(0, lock.Exclusive)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	first := run()
+	used := after.Sys - before.Sys
+	t.Logf("%d ranks: %d MiB, %d events, %.3f ms of virtual time", n, used>>20, first.Events, float64(first.Now)/1e6)
+	if used > 4<<30 {
+		t.Errorf("%d ranks use %d MiB, want at most 4096", n, used>>20)
+	}
+	if entered != n {
+		t.Errorf("%d entries, want %d", entered, n)
+	}
+	if testing.Short() {
+		if second := run(); second != first {
+			t.Errorf("the same run took %+v, and then %+v", first, second)
+		}
+	}
+}
+
+// TestTimedDeadlock: nobody can go on, and who waits for what is said.
+func TestTimedDeadlock(t *testing.T) {
+	_, err := sim.Timed{Node: layout(2, 1), Model: sim.Uneven(1)}.Run(func(c rma.Comm) error {
+		w, err := c.Allocate(rma.Data("data", 1))
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			_, err = w.Await(0, 0, rma.Equal(1))
+		}
+		return err
+	})
+	if !errors.Is(err, sim.ErrDeadlock) || !strings.Contains(err.Error(), "rank 0 awaits data.data@0 == 1, which is 0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTimedFaults: a rank that stops for a while is late, one that stops for ever
+// stops those who wait for it, and a run may be bounded.
+func TestTimedFaults(t *testing.T) {
+	run := func(s sim.Timed) (sim.Elapsed, error) {
+		s.Node, s.Model = layout(3, 1), sim.Uneven(3)
+		return s.Run(func(c rma.Comm) error {
+			tab, err := dmcs.New(c, dmcs.Config{})
+			if err != nil {
+				return err
+			}
+			for range 20 {
+				if err := tab.Lock(context.Background(), 0, lock.Exclusive); err != nil {
+					return err
+				}
+				if err := tab.Unlock(0, lock.Exclusive); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	plain, err := run(sim.Timed{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := run(sim.Timed{Faults: []sim.TimedFault{{Rank: 1, At: plain.Now / 2, For: 1e9}}})
+	if err != nil || late.Now < 1e9 {
+		t.Errorf("a rank that stops for a second: %+v, %v", late, err)
+	}
+	if _, err := run(sim.Timed{Faults: []sim.TimedFault{{Rank: 1, At: plain.Now / 2}}}); !errors.Is(err, sim.ErrDeadlock) {
+		t.Errorf("a rank that stops for ever: %v", err)
+	}
+	if _, err := run(sim.Timed{MaxTime: plain.Now / 2}); !errors.Is(err, sim.ErrTime) {
+		t.Errorf("a bounded run: %v", err)
+	}
+}

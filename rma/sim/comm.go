@@ -1,0 +1,230 @@
+package sim
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A Comm is the handle of one rank on a group of the simulated job.
+type Comm struct {
+	r    *rank
+	g    *group
+	rank int
+}
+
+var _ rma.Comm = (*Comm)(nil)
+
+// group is a communicator.
+type group struct {
+	ranks   []*rank
+	nodes   []rma.Node
+	where   []int32 // rank -> index in nodes
+	arrived int
+	brought []any
+}
+
+// newGroup makes a group whose rank i lies on the node named node[i].
+func newGroup(ranks []*rank, node []int) *group {
+	g := &group{ranks: ranks, where: make([]int32, len(ranks))}
+	index := map[int]int{}
+	for r, name := range node {
+		k, ok := index[name]
+		if !ok {
+			k = len(g.nodes)
+			index[name] = k
+			g.nodes = append(g.nodes, rma.Node{Index: k})
+		}
+		g.nodes[k].Ranks = append(g.nodes[k].Ranks, r)
+		g.where[r] = int32(k)
+	}
+	for k := range g.nodes {
+		g.nodes[k].Count = len(g.nodes)
+	}
+	return g
+}
+
+// mates reports whether two ranks share memory.
+func (g *group) mates(a, b int) bool { return g.where[a] == g.where[b] }
+
+// meet brings every rank's value to combine, which the last rank runs; what it
+// returns goes to all. An error of combine is everybody's.
+func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
+	g, w := c.g, c.r.w
+	if w.failed != nil {
+		return nil, w.peer()
+	}
+	if g.arrived == 0 {
+		g.brought = make([]any, len(g.ranks)) // its own: who is slow still reads it
+	}
+	g.brought[c.rank] = v
+	g.arrived++
+	if g.arrived < len(g.ranks) {
+		c.r.park(meeting)
+	} else {
+		g.arrived = 0
+		var out any
+		if combine != nil {
+			out = combine(g.brought)
+		}
+		g.brought = nil
+		for _, r := range g.ranks {
+			r.met = out
+		}
+		w.meeting(g, c.r)
+	}
+	if w.failed != nil {
+		return nil, w.peer()
+	}
+	if err, ok := c.r.met.(error); ok {
+		return nil, err
+	}
+	return c.r.met, nil
+}
+
+// meeting lets the ranks of a group go on after a collective call that last has
+// completed.
+func (w *world) meeting(g *group, last *rank) {
+	if w.clock != nil {
+		w.clock.meeting(g, last)
+		return
+	}
+	known := uint64(0)
+	for _, r := range g.ranks {
+		known += mix(uint64(r.id)+1, r.history)
+	}
+	for _, r := range g.ranks {
+		r.history = told(r.history, int64(known)) // it may know all that they know
+		if r != last {
+			w.ready = append(w.ready, r)
+		}
+	}
+}
+
+func (c *Comm) Rank() int      { return c.rank }
+func (c *Comm) Size() int      { return len(c.g.ranks) }
+func (c *Comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
+
+// Describe names the engine.
+func (c *Comm) Describe() string {
+	w := c.r.w
+	if w.clock != nil {
+		return "sim, virtual time on " + w.clock.name()
+	}
+	return "sim, schedules searched"
+}
+
+func (c *Comm) Barrier() error {
+	_, err := c.meet(nil, nil)
+	return err
+}
+
+// Allgather returns one slice to all ranks; it is not to be changed.
+func (c *Comm) Allgather(words []int64) ([]int64, error) {
+	out, err := c.meet(append([]int64(nil), words...), func(brought []any) any {
+		all := make([]int64, 0, len(words)*len(brought))
+		for r, v := range brought {
+			part := v.([]int64)
+			if len(part) != len(words) {
+				return fmt.Errorf("sim: Allgather of %d words at rank %d and of %d at rank %d: %w", len(words), c.rank, len(part), r, rma.ErrMismatch)
+			}
+			all = append(all, part...)
+		}
+		return all
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.([]int64), nil
+}
+
+// member is what a rank brings to a Split.
+type member struct{ color, key, rank int }
+
+func (c *Comm) Split(color, key int) (rma.Comm, error) {
+	out, err := c.meet(member{color, key, c.rank}, func(brought []any) any { return split(c.g, brought) })
+	if err != nil || color < 0 {
+		return nil, err
+	}
+	part := out.([]*Comm)[c.rank]
+	return part, nil
+}
+
+// split makes the new handle of every rank.
+func split(g *group, brought []any) []*Comm {
+	members := make([]member, len(brought))
+	for i, v := range brought {
+		members[i] = v.(member)
+	}
+	sort.SliceStable(members, func(i, j int) bool {
+		a, b := members[i], members[j]
+		return a.color < b.color || a.color == b.color && a.key < b.key
+	})
+	out := make([]*Comm, len(brought))
+	for len(members) > 0 {
+		n := 0
+		for n < len(members) && members[n].color == members[0].color {
+			n++
+		}
+		part := members[:n]
+		members = members[n:]
+		if part[0].color < 0 {
+			continue
+		}
+		ranks, node := make([]*rank, n), make([]int, n)
+		for i, m := range part {
+			ranks[i], node[i] = g.ranks[m.rank], int(g.where[m.rank])
+		}
+		made := newGroup(ranks, node)
+		for i, m := range part {
+			out[m.rank] = &Comm{r: ranks[i], g: made, rank: i}
+		}
+	}
+	return out
+}
+
+func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
+	err := spec.Validate()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.meet(spec.Fingerprint(), func(brought []any) any {
+		for r, v := range brought {
+			if v != brought[c.rank] {
+				return fmt.Errorf("sim: window %q: rank %d and rank %d describe it differently; all ranks must pass the same Spec: %w",
+					spec.Name, c.rank, r, rma.ErrMismatch)
+			}
+		}
+		return c.r.w.newSegment(spec, c.g)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := out.(*segment)
+	var t rma.Transport
+	if c.r.w.clock != nil {
+		t = &timedTransport{c: c, s: s}
+	} else {
+		t = &searchTransport{c: c, s: s}
+	}
+	return rma.New(rma.Config{
+		Comm: c, Spec: spec, T: t,
+		Caps: rma.Caps{Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1, AtomicWithCPU: false, NativeSwap: true},
+	}), nil
+}
+
+// Of finds the simulated rank under any decorators of a Comm.
+func Of(c rma.Comm) (*Comm, bool) {
+	for c != nil {
+		if s, ok := c.(*Comm); ok {
+			return s, true
+		}
+		u, ok := c.(rma.Unwrapper)
+		if !ok {
+			break
+		}
+		c = u.Unwrap()
+	}
+	return nil, false
+}

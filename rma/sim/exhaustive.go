@@ -1,0 +1,248 @@
+package sim
+
+import "math/bits"
+
+// Exhaustive goes depth-first through all schedules that can lead to different
+// states, without the tries that cannot succeed. Two reductions keep it finite and
+// short: a state seen before, by its hash, is not gone into again, and of two steps
+// that commute (of different ranks, not on one word unless both read, not both seen by
+// the check) only one order is followed, by sleep sets (Godefroid, LNCS 1032, chapters
+// 5 and 6.2).
+//
+// With a bound on preemptions of 0 or more, a schedule may leave a rank that could go
+// on only so often; then all orders are followed.
+//
+// It is for up to 8 ranks with up to 7 operations pending each.
+func Exhaustive(preemptions int) *Exhaustion {
+	return &Exhaustion{bound: preemptions, seen: map[uint64]uint64{}}
+}
+
+// Unbounded is the bound of an Exhaustive without one.
+const Unbounded = -1
+
+// An Exhaustion is the Scheduler of Exhaustive.
+type Exhaustion struct {
+	bound  int
+	seen   map[uint64]uint64 // unbounded: steps that slept there; bounded: preemptions left, plus 1
+	frames []frame
+	begun  bool
+	state  *State
+	Limit  int64 // executions after which it gives up; 0 for none
+	Left   bool  // it gave up
+	runs   int64
+}
+
+// frame is a state on the way of the present execution.
+type frame struct {
+	steps   []Step
+	choice  int
+	open    uint64 // steps to go into, by index
+	done    uint64 // gone into already, or asleep
+	visible uint64 // of those, the ones that the check saw
+	used    int    // preemptions
+}
+
+// States is the number of states seen.
+func (x *Exhaustion) States() int { return len(x.seen) }
+
+func (x *Exhaustion) Begin() bool {
+	if !x.begun {
+		x.begun = true
+		return true
+	}
+	if x.runs++; x.Limit > 0 && x.runs >= x.Limit && len(x.frames) > 0 {
+		x.Left = true
+		return false
+	}
+	return len(x.frames) > 0
+}
+
+func (x *Exhaustion) Next(s *State) int {
+	x.state = s
+	d := s.Depth
+	if d < len(x.frames) {
+		f := &x.frames[d]
+		if f.choice >= len(s.Steps) || f.steps[f.choice] != s.Steps[f.choice] {
+			panic("sim: a body is not deterministic: it has other steps when it is run again")
+		}
+		return f.choice
+	}
+	if len(s.Steps) > 64 {
+		panic("sim: Exhaustive is for up to 64 steps at once")
+	}
+	f := x.push(s)
+	if d > 0 {
+		x.note()
+		x.inherit(&x.frames[d-1], f, s)
+	}
+	if x.bound >= 0 {
+		x.bounded(f, s)
+	}
+	if f.open&^f.done == 0 || !x.fresh(f, s) {
+		x.frames = x.frames[:d]
+		return -1
+	}
+	f.choice = bits.TrailingZeros64(f.open &^ f.done)
+	return f.choice
+}
+
+// push makes the frame of a new state; its memory is used again.
+func (x *Exhaustion) push(s *State) *frame {
+	if len(x.frames) < cap(x.frames) {
+		x.frames = x.frames[:len(x.frames)+1]
+	} else {
+		x.frames = append(x.frames, frame{})
+	}
+	f := &x.frames[len(x.frames)-1]
+	*f = frame{steps: append(f.steps[:0], s.Steps...)}
+	for i := range s.Steps {
+		if !s.Steps[i].Idle {
+			f.open |= 1 << i
+		}
+	}
+	return f
+}
+
+// note keeps whether the check saw the last step.
+func (x *Exhaustion) note() {
+	f := &x.frames[min(x.state.Depth, len(x.frames))-1]
+	if x.state.Visible {
+		f.visible |= 1 << f.choice
+	} else {
+		f.visible &^= 1 << f.choice
+	}
+}
+
+// inherit puts steps to sleep that were gone into before the parent's present one and
+// commute with it.
+func (x *Exhaustion) inherit(parent, f *frame, s *State) {
+	if x.bound >= 0 || s.Counted {
+		return
+	}
+	did, saw := parent.steps[parent.choice], parent.visible>>parent.choice&1
+	for b := parent.done &^ (1 << parent.choice); b != 0; b &= b - 1 {
+		i := bits.TrailingZeros64(b)
+		u := &parent.steps[i]
+		vis := parent.visible >> i & 1
+		if !commute(u, &did) || vis&saw == 1 {
+			continue
+		}
+		for j := range s.Steps {
+			if s.Steps[j].Rank == u.Rank && s.Steps[j].Op == u.Op {
+				f.done |= 1 << j
+				f.visible |= vis << j
+			}
+		}
+	}
+}
+
+// commute reports whether the order of two steps makes no difference.
+func commute(a, b *Step) bool {
+	return a.Rank != b.Rank && !a.Ends && !b.Ends && (a.Word != b.Word || a.Word == noWord || !a.Writes && !b.Writes)
+}
+
+// bounded closes the steps that need a preemption too many.
+func (x *Exhaustion) bounded(f *frame, s *State) {
+	if s.Depth > 0 {
+		p := &x.frames[s.Depth-1]
+		f.used = p.used + preempts(p.steps, p.choice, x.lastAt(s.Depth-1))
+	}
+	for i := range f.steps {
+		if f.used+preempts(f.steps, i, s.Last) > x.bound {
+			f.open &^= 1 << i
+		}
+	}
+}
+
+// lastAt is the rank whose step led to a frame.
+func (x *Exhaustion) lastAt(depth int) int {
+	if depth == 0 {
+		return -1
+	}
+	p := &x.frames[depth-1]
+	return p.steps[p.choice].Rank
+}
+
+// preempts is 1 if step i leaves a rank that could go on.
+func preempts(steps []Step, i, last int) int {
+	if steps[i].Rank != last && goesOn(steps, last) {
+		return 1
+	}
+	return 0
+}
+
+// goesOn reports whether a rank has a step that must happen.
+func goesOn(steps []Step, rank int) bool {
+	for k := range steps {
+		if steps[k].Rank == rank && steps[k].Must {
+			return true
+		}
+	}
+	return false
+}
+
+// fresh reports whether something at the state was not gone into yet, and closes what
+// was.
+func (x *Exhaustion) fresh(f *frame, s *State) bool {
+	h := s.Hash()
+	if x.bound >= 0 {
+		if goesOn(f.steps, s.Last) { // otherwise nobody is left, whoever is next
+			h += mix(1<<62, uint64(s.Last+2))
+		}
+		left := uint64(x.bound-f.used) + 1
+		if x.seen[h] >= left {
+			return false
+		}
+		x.seen[h] = left
+		return true
+	}
+	asleep := names(f.steps, f.done)
+	before, was := x.seen[h]
+	if !was {
+		x.seen[h] = asleep
+		return true
+	}
+	x.seen[h] = before & asleep
+	if before&^asleep == 0 {
+		return false
+	}
+	for i := range f.steps { // what slept then and is awake now; the rest was gone into then
+		if before>>name(&f.steps[i])&1 == 0 {
+			f.open &^= 1 << i
+			f.done &^= 1 << i
+		}
+	}
+	return f.open&^f.done != 0
+}
+
+// name is a step's bit in a set that does not depend on what else is possible.
+func name(k *Step) uint {
+	if k.Rank > 7 || k.Op > 7 {
+		panic("sim: Exhaustive is for up to 8 ranks with up to 7 pending operations each")
+	}
+	return uint(k.Rank*8 + k.Op)
+}
+
+func names(steps []Step, set uint64) uint64 {
+	var out uint64
+	for b := set; b != 0; b &= b - 1 {
+		out |= 1 << name(&steps[bits.TrailingZeros64(b)])
+	}
+	return out
+}
+
+// End goes back to the last state where something is left to go into.
+func (x *Exhaustion) End(failed bool) {
+	if len(x.frames) > 0 && x.state.Depth == len(x.frames) {
+		x.note()
+	}
+	for len(x.frames) > 0 {
+		f := &x.frames[len(x.frames)-1]
+		f.done |= 1 << f.choice
+		if left := f.open &^ f.done; left != 0 {
+			f.choice = bits.TrailingZeros64(left)
+			return
+		}
+		x.frames = x.frames[:len(x.frames)-1]
+	}
+}

@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A state is what a rank is doing.
+type state uint8
+
+const (
+	running  state = iota
+	flushing       // until its operations towards at are done
+	awaiting       // until its word satisfies cond
+	pausing        // until its word no longer holds seen
+	sleeping
+	meeting // in a collective call
+	ending  // until nothing that is not flushed takes effect any more
+	finished
+)
+
+// A rank is a coroutine: it runs until it must wait for something, and gives the
+// processor back to the engine.
+type rank struct {
+	w      *world
+	id     int
+	state  state
+	resume func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	err    error
+
+	// what it waits for
+	seg  *segment
+	at   int // target rank in seg's group; of a flush, -1 for all
+	disp int
+	cond rma.Cond
+	seen int64
+	met  any // what a collective call came to
+
+	pending []*operation // issued, not flushed, in the order of issue
+	results []result     // of operations that took effect and were not flushed
+	spare   []*operation
+
+	searched
+	timed
+}
+
+// An operation is one that is on its way.
+type operation struct {
+	rma.Operation
+	seg    *segment
+	number uint64 // of the rank's operations; names it in the rank's history
+	whole  uint64 // the same for the pieces of a bulk operation
+	next   int    // word of a bulk operation that is next to take effect
+	cpu    bool   // done by the CPU of the origin's node
+	seen   int64  // what the first half of a split operation read
+	half   bool   // the first half was done
+	done   bool
+	poll   bool
+	due    int64 // when it arrives, or takes effect, in virtual time
+	rank   int32 // of the origin
+	ends   int64 // when the origin knows, in virtual time
+}
+
+// result is what an operation found.
+type result struct {
+	seg    *segment
+	target int
+	slot   int
+	value  int64
+}
+
+// operation makes one; it is given back to r.spare.
+func (r *rank) operation(o rma.Operation, s *segment) *operation {
+	n := len(r.spare) - 1
+	if n < 0 {
+		return &operation{Operation: o, seg: s}
+	}
+	p := r.spare[n]
+	r.spare = r.spare[:n]
+	*p = operation{Operation: o, seg: s}
+	return p
+}
+
+// aborted ends a coroutine in the middle.
+var aborted = errors.New("sim: aborted")
+
+// loop runs the body of one execution after the other, so that its stack has grown
+// when it counts.
+func (r *rank) loop(yield func(struct{}) bool) {
+	r.yield = yield
+	for {
+		r.run()
+		r.state = finished
+		r.w.left(r)
+		if !yield(struct{}{}) {
+			return
+		}
+	}
+}
+
+func (r *rank) run() {
+	defer func() {
+		if p := recover(); p != nil && p != any(aborted) {
+			r.err = &PanicError{Rank: r.id, Value: p, Stack: debug.Stack()}
+		}
+	}()
+	r.err = r.w.body(r.w.comms[r.id])
+}
+
+// park waits until the engine resumes the rank.
+func (r *rank) park(s state) {
+	if r.w.aborting {
+		panic(aborted)
+	}
+	r.state = s
+	if !r.yield(struct{}{}) || r.w.aborting {
+		panic(aborted)
+	}
+	r.state = running
+}
+
+// wake resumes a rank that is parked.
+func (r *rank) wake() { r.resume() }
+
+func (r *rank) start() { r.resume, r.stop = iter.Pull(r.loop) }
+
+// A PanicError is a panic of a rank.
+type PanicError struct {
+	Rank  int
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("rank %d panics: %v", e.Rank, e.Value) }
+
+// Unwrap is the panic's value, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// An EventKind is what an Event of a trace is.
+type EventKind uint8
+
+const (
+	EventIssue  EventKind = iota // an operation is issued
+	EventEffect                  // it takes effect
+	EventHalf                    // the NIC has read the word, and not written it
+	EventSees                    // a waiting rank sees its word
+	EventMark                    // a line of the check
+)
+
+// An Event is a line of a trace.
+type Event struct {
+	Step   int // of the schedule
+	Rank   int
+	Kind   EventKind
+	Seg    *segment
+	Target int
+	Disp   int
+	Op     rma.Operation
+	Before int64 // value of the word
+	After  int64
+	Text   string
+}
+
+func (e *search) note(v Event) {
+	v.Step = len(e.choices)
+	e.events = append(e.events, v)
+}
+
+func (v Event) String() string {
+	who := fmt.Sprintf("%5d  rank %-3d ", v.Step, v.Rank)
+	switch v.Kind {
+	case EventMark:
+		return who + "        " + v.Text
+	case EventIssue:
+		return who + "issues  " + describe(&v.Op) + " of " + v.Seg.name(v.Target, v.Disp)
+	case EventHalf:
+		return who + "reads   " + v.Seg.name(v.Target, v.Disp) + fmt.Sprintf(": %d, first half of ", v.Before) + describe(&v.Op)
+	case EventSees:
+		return who + "sees    " + v.Seg.name(v.Target, v.Disp) + fmt.Sprintf(": %d", v.After)
+	}
+	what := fmt.Sprintf(": %d", v.Before)
+	if v.Op.Kind.Writes() {
+		what = fmt.Sprintf(": %d -> %d", v.Before, v.After)
+	}
+	return who + "effect  " + v.Seg.name(v.Target, v.Disp) + what + "  " + describe(&v.Op)
+}
+
+// describe is an operation with its operands.
+func describe(o *rma.Operation) string {
+	switch o.Kind {
+	case rma.KindPut:
+		return fmt.Sprintf("Put(%d)", o.Operand)
+	case rma.KindAccumulate, rma.KindFetchAndOp:
+		return fmt.Sprintf("%v(%v, %d)", o.Kind, o.Op, o.Operand)
+	case rma.KindCompareAndSwap:
+		return fmt.Sprintf("CompareAndSwap(%d to %d)", o.Compare, o.Operand)
+	}
+	return o.Kind.String()
+}
+
+// WriteTrace writes a trace for people: effects, what waiting ranks see, and marks.
+// Operations are shown when they are issued only if another step comes before they
+// take effect.
+func WriteTrace(w io.Writer, events []Event) error {
+	var b strings.Builder
+	for i, v := range events {
+		if v.Kind == EventIssue && i+1 < len(events) && soon(events[i+1:], v) {
+			continue
+		}
+		b.WriteString(v.String())
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// soon reports whether an operation takes effect before anything else does.
+func soon(events []Event, issue Event) bool {
+	for _, v := range events {
+		if v.Kind == EventEffect || v.Kind == EventHalf {
+			return v.Rank == issue.Rank && v.Op.Slot == issue.Op.Slot && v.Op.Kind == issue.Op.Kind && v.Target == issue.Target && v.Disp == issue.Disp
+		}
+	}
+	return false
+}

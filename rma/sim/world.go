@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A world is one job: its ranks, their memory, and the engine that moves them, a
+// search or a clock.
+type world struct {
+	ranks    []*rank
+	comms    []*Comm
+	body     func(rma.Comm) error
+	all      *group
+	segments []*segment
+	words    uint64 // in all segments
+	ready    []*rank
+	alive    int
+	aborting bool
+	failed   error // why ranks that wait are let go
+	search   *search
+	clock    *clock
+}
+
+// newWorld makes a world whose rank r lies on the node node[r].
+func newWorld(node []int) *world {
+	w := &world{ranks: make([]*rank, len(node)), comms: make([]*Comm, len(node))}
+	all := make([]rank, len(node))
+	comms := make([]Comm, len(node))
+	for i := range all {
+		all[i] = rank{w: w, id: i}
+		w.ranks[i] = &all[i]
+	}
+	w.all = newGroup(w.ranks, node)
+	for i := range comms {
+		comms[i] = Comm{r: w.ranks[i], g: w.all, rank: i}
+		w.comms[i] = &comms[i]
+	}
+	return w
+}
+
+// reset makes the world new for another execution.
+func (w *world) reset() {
+	w.segments, w.words = w.segments[:0], 0
+	w.ready = w.ready[:0]
+	w.failed, w.aborting = nil, false
+	w.alive = len(w.ranks)
+	w.all.arrived = 0
+	for _, r := range w.ranks {
+		r.state, r.err, r.met = running, nil, nil
+		r.pending, r.results = r.pending[:0], r.results[:0]
+		r.searched.reset()
+		r.timed.reset()
+	}
+}
+
+// run resumes those who can run, until nobody can.
+func (w *world) run() {
+	for i := 0; i < len(w.ready); i++ {
+		w.ready[i].wake()
+	}
+	w.ready = w.ready[:0]
+}
+
+// abort ends all coroutines' bodies.
+func (w *world) abort() {
+	w.aborting = true
+	for _, r := range w.ranks {
+		if r.state != finished {
+			r.wake()
+		}
+	}
+	w.ready = w.ready[:0]
+}
+
+// close ends the coroutines.
+func (w *world) close() {
+	w.aborting = true
+	for _, r := range w.ranks {
+		if r.stop != nil {
+			r.stop()
+		}
+	}
+}
+
+// left notes that a rank has returned from its body. An error lets the others go,
+// who may be waiting for it.
+func (w *world) left(r *rank) {
+	w.alive--
+	if r.err != nil && !w.aborting {
+		w.fail(fmt.Errorf("rank %d failed: %w", r.id, r.err))
+	}
+}
+
+// fail lets all ranks go that wait: their calls return an error.
+func (w *world) fail(cause error) {
+	if w.failed != nil {
+		return
+	}
+	w.failed = cause
+	for _, r := range w.ranks {
+		if r.state != running && r.state != finished {
+			w.ready = append(w.ready, r)
+		}
+	}
+}
+
+// peer is the error of a rank that was let go.
+func (w *world) peer() error {
+	return fmt.Errorf("sim: %v: %w", w.failed, rma.ErrPeer)
+}
+
+// outcome is the error of an execution: that of the first rank that failed by
+// itself.
+func (w *world) outcome() error {
+	for _, r := range w.ranks {
+		if r.err != nil && !errors.Is(r.err, rma.ErrPeer) {
+			return fmt.Errorf("rank %d: %w", r.id, r.err)
+		}
+	}
+	for _, r := range w.ranks {
+		if r.err != nil {
+			return fmt.Errorf("rank %d: %w", r.id, r.err)
+		}
+	}
+	return nil
+}
+
+// A segment is the memory of one window: one part per rank of its group.
+type segment struct {
+	id    int
+	first uint64 // number of its first word in the world
+	spec  rma.Spec
+	words int
+	group *group
+	mem   []int64
+	owner []int32 // by word: 1 + the rank whose cache has it; made when needed
+	waits []int32 // by word: 1 + the rank that waits there, the head of a list; made when needed
+}
+
+func (w *world) newSegment(spec rma.Spec, g *group) *segment {
+	n := spec.Words()
+	s := &segment{id: len(w.segments), first: w.words, spec: spec, words: n, group: g, mem: make([]int64, n*len(g.ranks))}
+	w.segments = append(w.segments, s)
+	w.words += uint64(len(s.mem))
+	return s
+}
+
+func (s *segment) word(target, disp int) *int64 { return &s.mem[target*s.words+disp] }
+
+// key is the number of a word in the world.
+func (s *segment) key(target, disp int) uint64 { return s.first + uint64(target*s.words+disp) }
+
+// name is the name of a word, as in "TAIL@0" for rank 0.
+func (s *segment) name(target, disp int) string {
+	return fmt.Sprintf("%s.%s@%d", s.spec.Name, s.spec.WordName(disp), target)
+}
+
+// take does the next word of an operation on memory, and says what the word held.
+func (o *operation) take() (before, after int64, wrote bool) {
+	p := o.seg.word(o.Target, o.Disp+o.next)
+	before = *p
+	after = o.value(before)
+	switch o.Kind {
+	case rma.KindPutBulk:
+		after = o.Data[o.next]
+	case rma.KindGetBulk:
+		o.Data[o.next] = before
+	}
+	*p = after
+	return before, after, o.writes(before)
+}
+
+// value is what a word that holds v holds after the operation; not for bulk.
+func (o *operation) value(v int64) int64 {
+	switch o.Kind {
+	case rma.KindPut:
+		return o.Operand
+	case rma.KindAccumulate, rma.KindFetchAndOp:
+		switch o.Op {
+		case rma.Sum:
+			return v + o.Operand
+		case rma.Replace:
+			return o.Operand
+		}
+	case rma.KindCompareAndSwap:
+		if v == o.Compare {
+			return o.Operand
+		}
+	}
+	return v
+}
+
+// writes reports whether the operation stores into a word that holds v.
+func (o *operation) writes(v int64) bool {
+	switch o.Kind {
+	case rma.KindGet, rma.KindGetBulk:
+		return false
+	case rma.KindAccumulate, rma.KindFetchAndOp:
+		return o.Op != rma.NoOp
+	case rma.KindCompareAndSwap:
+		return v == o.Compare
+	}
+	return true
+}
+
+// finds reports whether the operation has a result.
+func (o *operation) finds() bool {
+	return o.Kind == rma.KindGet || o.Kind == rma.KindFetchAndOp || o.Kind == rma.KindCompareAndSwap
+}
+
+// overlaps reports whether two operations of one rank touch a word in common.
+func (o *operation) overlaps(p *operation) bool {
+	return o.seg == p.seg && o.Target == p.Target && o.Disp < p.Disp+p.Words() && p.Disp < o.Disp+o.Words()
+}

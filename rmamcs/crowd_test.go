@@ -1,0 +1,89 @@
+package rmamcs_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/rmamcs"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// crowded is on with the leaf for crowded nodes.
+func crowded(t testing.TB, text string, tl int, levels ...string) (lock.Info, *topo.Topology) {
+	in, top := on(t, text, tl, levels...)
+	tls := make([]int, len(top.Levels()))
+	for i := range tls {
+		tls[i] = tl
+	}
+	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
+		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: tls, Leaf: rmamcs.Crowd})
+	}
+	return in, top
+}
+
+// TestCrowdLock is the suite of all locks, with ranks that run at once.
+func TestCrowdLock(t *testing.T) {
+	in, err := lock.Lookup("rmamcs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crowd := map[string]string{"LEAF": "crowd"}
+	open := in
+	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
+		return open.With(c, lock.Setting{Locks: n, Home: home, Params: crowd})
+	}
+	for _, s := range [][2]int{{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 2}} {
+		t.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(t *testing.T) {
+			locktest.RunOf(t, in, rmatest.Watched(s[0], s[1], time.Minute))
+		})
+	}
+}
+
+// TestCrowdExhaustive: all schedules of 3 ranks with 1 acquire, N = 1 and N = 2; those of
+// 3 with 2 acquires up to 2 preemptions.
+func TestCrowdExhaustive(t *testing.T) {
+	for _, levels := range [][]string{{}, {"node"}} {
+		for _, tl := range []int{0, 1, 2} {
+			t.Run(fmt.Sprintf("N %d, T_L %d", len(levels)+1, tl), func(t *testing.T) {
+				t.Parallel()
+				in, top := crowded(t, "node:1 rank:3", tl, levels...)
+				p := check.Plan{Info: in, Ranks: 3, Acquires: 1, Topology: top}
+				whole(t, p, sim.Unbounded)
+				p.Acquires = 2
+				if !quick() {
+					whole(t, p, 2)
+				}
+			})
+		}
+	}
+}
+
+// TestCrowdRandom: up to 16 ranks, N of 1 to 3, a part with TryLock and deadlines.
+func TestCrowdRandom(t *testing.T) {
+	for _, s := range []shape{
+		{"node:1 rank:4", 4, []string{}},
+		{"node:1 rank:16", 16, []string{}},
+		{"node:2 rank:2", 4, []string{"node"}},
+		{"node:4 rank:4", 16, []string{"node"}},
+		{"rack:2 node:2 rank:4", 16, []string{"rack", "node"}},
+	} {
+		for _, tl := range []int{0, 1, 3} {
+			t.Run(fmt.Sprintf("%s, T_L %d", s.text, tl), func(t *testing.T) {
+				t.Parallel()
+				in, top := crowded(t, s.text, tl, s.levels...)
+				for seed := range uint64(2) {
+					p := check.Plan{Info: in, Ranks: s.ranks, Acquires: 3, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
+					run(t, p, sim.Random(seed, 0, some(300)))
+					run(t, p, sim.PCT(seed, 3, 0, some(300)))
+				}
+			})
+		}
+	}
+}

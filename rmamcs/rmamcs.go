@@ -1,0 +1,161 @@
+package rmamcs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rmalock/rmalock/internal/dt"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// MaxHeld is the number of locks of one Table that a rank may hold or wait for at
+// once. One more is lock.ErrTooManyHeld.
+const MaxHeld = dt.MaxHeld
+
+// Config of a Table.
+type Config struct {
+	Locks int // number of locks; 0 means 1
+	Home  int // rank that hosts the root's TAIL of lock 0; lock id is at (Home+id) mod Size
+	// Topology of the ranks; its levels are those of the tree. nil means what
+	// topo.Discover finds, with the levels that topo.Topology.Suited picks.
+	Topology *topo.Topology
+	// TL is T_L,i by level: how often the lock is passed within an element of the level
+	// before it goes to another one. TL[0] has no meaning, as nothing is outside the
+	// root, unless the root is the leaf and that is Crowd. nil means
+	// topo.Topology.Defaults.
+	TL []int
+	// Leaf is MCS, the paper's, or Crowd. Where the innermost elements span nodes, it is
+	// MCS.
+	Leaf Leaf
+}
+
+// A Leaf says how the ranks of an innermost element wait for each other.
+type Leaf uint8
+
+const (
+	MCS   Leaf = iota // in a queue, first come, first served, as the paper has it
+	Crowd             // for nodes with more ranks than cores: ranks that run pass those that wait, up to T_L of the leaf times
+)
+
+var leafs = []string{MCS: "mcs", Crowd: "crowd"}
+
+func (l Leaf) String() string { return leafs[l] }
+
+// parseLeaf reads the name of a Leaf; "" is MCS.
+func parseLeaf(text string) (Leaf, error) {
+	if i := slices.Index(leafs, text); i >= 0 {
+		return Leaf(i), nil
+	} else if text == "" {
+		return MCS, nil
+	}
+	return 0, fmt.Errorf("rmamcs: LEAF is %q, want mcs or crowd: %w", text, lock.ErrConfig)
+}
+
+// A Table is one rank's handle on an array of RMA-MCS locks.
+type Table struct {
+	t    *dt.Tree
+	cfg  Config
+	size int
+}
+
+var _ lock.Checked = (*Table)(nil)
+
+// New opens a table of locks. Collective; all ranks pass the same Config.
+func New(c rma.Comm, cfg Config) (*Table, error) {
+	if cfg.Topology == nil {
+		t, err := topo.Discover(c)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Topology = t.Suited()
+	}
+	if cfg.TL == nil {
+		cfg.TL = cfg.Topology.Defaults().TL
+	}
+	d := dt.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL, Crowd: cfg.Leaf == Crowd}
+	if err := d.Validate(c.Size()); err != nil {
+		return nil, err
+	}
+	cfg.Locks = d.Locks
+	t, err := dt.New(c, d)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{t: t, cfg: cfg, size: c.Size()}, nil
+}
+
+func init() {
+	lock.Register(lock.Info{
+		Name:  "rmamcs",
+		Title: "RMA-MCS, a topology-aware tree of MCS queues",
+		Fair:  "in the queue of level i: (F_i - 1) * C_i+1 entries, C_i = (T_L,i + 1) * C_i+1, F_i elements inside",
+		Params: []lock.Param{
+			{Name: "TL", Help: "T_L,i by level from the root in, as in 0,16"},
+			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores"},
+		},
+		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+			return New(c, Config{Locks: n, Home: home})
+		},
+		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
+			cfg := Config{Locks: s.Locks, Home: s.Home}
+			cfg.Topology, _ = s.Topology.(*topo.Topology)
+			var err error
+			if cfg.TL, err = dt.ParseTL("rmamcs", s.Params["TL"]); err != nil {
+				return nil, err
+			}
+			if cfg.Leaf, err = parseLeaf(s.Params["LEAF"]); err != nil {
+				return nil, err
+			}
+			return New(c, cfg)
+		},
+	})
+}
+
+// Config is the table's, with what was filled in.
+func (t *Table) Config() Config { return t.cfg }
+
+// Len is the number of locks.
+func (t *Table) Len() int { return t.cfg.Locks }
+
+// Home is the rank that hosts the lock's TAIL at the root.
+func (t *Table) Home(id int) int { return t.t.Home(id) }
+
+// Promise is the same for both modes. The bounds are those of the package comment. Each level may cost an acquire lines 5 and 8 of
+// Listing 4, and a release lines 15 and 23 of Listing 5; outside the leaf it also reads
+// and gives back the node that stands for the element.
+func (t *Table) Promise(lock.Mode) lock.Promise {
+	p := lock.Promise{Bypass: lock.Unbounded, Bounds: t.t.Bounds(), Acquire: 2 * (t.t.Leaf + 1), Release: 2 + 5*t.t.Leaf}
+	if t.t.Crowded() {
+		p.Acquire, p.Release = 7+2*t.t.Leaf, 4+5*t.t.Leaf
+		p.Bounds = []lock.Bound{t.t.CrowdBound()}
+	} else if t.t.Leaf == 0 { // the doorway of the one level is the lock's
+		p.Bypass, p.Bounds = t.size-1, nil
+	}
+	return p
+}
+
+// Idle checks that the rank's queue nodes are unused and nothing queues at its TAILs.
+func (t *Table) Idle() error { return t.t.Idle() }
+
+// Lock takes lock id, in exclusive mode whatever the mode.
+func (t *Table) Lock(ctx context.Context, id int, _ lock.Mode) error { return t.lock(ctx, id) }
+
+// TryLock takes lock id if it is free.
+func (t *Table) TryLock(id int, _ lock.Mode) (bool, error) { return t.try(id) }
+
+// Unlock hands lock id on.
+func (t *Table) Unlock(id int, _ lock.Mode) error { return t.unlock(id) }
+
+// Mutex is a handle on lock id. Handles on the same lock are interchangeable.
+func (t *Table) Mutex(id int) lock.Mutex {
+	if uint(id) >= uint(t.cfg.Locks) {
+		panic(fmt.Sprintf("rmamcs: lock %d of a table of %d", id, t.cfg.Locks))
+	}
+	return &Mutex{t, id}
+}
+
+// Free closes the window. Collective. A held lock is a mistake of the caller.
+func (t *Table) Free() error { return t.t.W.Free() }

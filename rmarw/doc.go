@@ -1,0 +1,74 @@
+// Package rmarw is RMA-RW, the topology-aware distributed reader-writer lock of
+//
+//	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
+//	HPDC 2016 (rma-rw), sections 3.1 to 3.4, Listings 4 to 10.
+//
+// Writers meet in the distributed tree of queues (package internal/dt). Readers meet
+// in the distributed counter: each touches one of its physical counters, writers all
+// of them.
+//
+// # Words
+//
+// Besides the tree's, for each lock and physical counter at the rank that hosts it, all
+// of class far:
+//
+//	ARRIVE  bit 62: WRITE, a writer has or wants the lock; bits 24 to 61: the phase; the
+//	        rest: readers that arrived in the phase
+//	DEPART  readers that departed in the phase, less those that were let in at its
+//	        beginning
+//	GATE    phases opened
+//	TURN    counts what a reader looks for that waits to open a phase
+//
+// # The counter, and why it is not as printed
+//
+// Listings 6, 7 and 9 let readers in that a writer does not see, and let readers wait
+// for ever (docs/errata.md has the schedules). The two words and what they count, WRITE
+// and T_R are kept; the rest is rebuilt around phases.
+//
+// A phase is what happens at a physical counter between two writers. A reader arrives
+// with one FAO. If it finds WRITE not set and fewer than T_R before it in the phase, it
+// is in (Listing 9, lines 12 and 13). Otherwise it stays counted, does not try again,
+// and waits for GATE to say that the next phase has been opened; then it is in, however
+// many wait. So nobody backs off (line 24), and who waits is overtaken by one phase at
+// most.
+//
+// A writer sets WRITE at each counter (Listing 6, lines 2 to 7); the FAO tells it how
+// many readers the phase has let in, min(arrived, T_R), and DEPART when all of them
+// are gone: that is the second check of section 4.1. When writers give the lock to
+// readers (Listing 8), a new phase is opened at each counter: ARRIVE is swapped for an
+// empty one of the next phase, which tells how many waited; these and the old phase's
+// are subtracted from DEPART, and then GATE goes up. In this order DEPART says too
+// little in between and never too much.
+//
+// Where a phase is full and no writer is there, the one reader that found exactly T_R
+// before it opens the next phase itself (lines 15 to 21), once the full one has
+// departed. It looks at the root's TAIL: a writer that is there will open the phase,
+// since writers leave the queue first and give the lock to the readers then. TURN tells
+// it to look again.
+//
+// Before a writer sets WRITE at a counter it waits until no reader is in, or the phase
+// is full: T_R is what it grants the readers (section 3.2.3).
+//
+// # Fairness
+//
+// With F and C as in package rmamcs, and C_1 = (T_L,1 + 1) * C_2: a reader that has
+// arrived is passed by at most C_1 entries of writers. Writers are passed by writers as
+// in RMA-MCS. A writer in the root's queue is passed by at most
+//
+//	(3 + (F_1 - 1) / (T_L,1 + 1)) * (K * T_R + P - 1)
+//
+// entries of readers, where K is the number of counters: the phases are the present one,
+// one that a reader opens that has not seen the writer or one that the writer before is
+// opening, those of the writers before it in the queue, and one where a TryLock before it
+// fails; in each phase a counter lets T_R in and those that waited. Promise has these
+// bounds, and package check asserts them.
+//
+// # Memory ordering
+//
+// As package lock says.
+//
+// # When a rank dies
+//
+// RMA-RW does not recover: who waits for a rank that died waits for ever, or until the
+// backend notices (ErrPeer).
+package rmarw

@@ -1,0 +1,15 @@
+package rmarw
+
+// StartAt sets the phase of the counters that the rank hosts, before anybody uses them.
+func (t *Table) StartAt(phase int64) error {
+	w := t.tree.W
+	for disp := t.tree.More; disp < w.Words(); disp += counterWords {
+		if err := w.PutFlush(phase&(1<<phaseBits-1)<<phaseShift, w.Rank(), disp+arrive); err != nil {
+			return err
+		}
+		if err := w.PutFlush(phase, w.Rank(), disp+gate); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,307 @@
+package rmarw
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/rmalock/rmalock/internal/dt"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// MaxHeld is the number of locks of one Table that a rank may hold or wait for at
+// once, in either mode. One more is lock.ErrTooManyHeld.
+const MaxHeld = dt.MaxHeld
+
+// MaxTR is the largest T_R.
+const MaxTR = 1 << (phaseShift - 1)
+
+// Config of a Table.
+type Config struct {
+	Locks int // number of locks; 0 means 1
+	Home  int // rank that hosts the root's TAIL of lock 0; lock id is at (Home+id) mod Size
+	// Topology of the ranks; its levels are those of the tree. nil means what
+	// topo.Discover finds, with the levels that topo.Topology.Suited picks.
+	Topology *topo.Topology
+	// Thresholds; zero fields are filled in by topo.Topology.Fill. TDC says where the
+	// physical counters are; TL is T_L,i by level, and TL[0] how often writers pass the
+	// lock at the root before readers get it; TR is how many readers a counter lets in
+	// while a writer waits, besides those that waited themselves.
+	Thresholds topo.Thresholds
+}
+
+// A Table is one rank's handle on an array of RMA-RW locks.
+type Table struct {
+	tree     *dt.Tree
+	counters *topo.Counters
+	cfg      Config
+	own      int // number of the rank's counter
+	tr       int64
+	size     int
+
+	shared  [MaxHeld]int // locks that the rank shares, plus 1
+	nshared int
+
+	close, open, ring func(cs []counter) error // kept, since a method value allocates
+	at                [batch]counter
+
+	block counter // the word that made the last Try fail, and what it held
+	seen  int64
+}
+
+var (
+	_ lock.Checked = (*Table)(nil)
+	_ dt.Beyond    = (*Table)(nil)
+)
+
+// New opens a table of locks. Collective; all ranks pass the same Config.
+func New(c rma.Comm, cfg Config) (*Table, error) {
+	if cfg.Topology == nil {
+		t, err := topo.Discover(c)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Topology = t.Suited()
+	}
+	var err error
+	if cfg.Thresholds, err = cfg.Topology.Fill(cfg.Thresholds); err != nil {
+		return nil, fmt.Errorf("rmarw: Config.Thresholds: %w (%w)", err, lock.ErrConfig)
+	}
+	if cfg.Thresholds.TR < 1 || cfg.Thresholds.TR > MaxTR {
+		return nil, fmt.Errorf("rmarw: Config.Thresholds.TR is %d, want 1 to %d: %w", cfg.Thresholds.TR, MaxTR, lock.ErrConfig)
+	}
+	t := &Table{tr: cfg.Thresholds.TR, size: c.Size()}
+	if t.counters, err = cfg.Topology.Counters(cfg.Thresholds.TDC); err != nil {
+		return nil, fmt.Errorf("rmarw: Config.Thresholds.TDC: %w (%w)", err, lock.ErrConfig)
+	}
+	t.own = t.counters.Index(c.Rank())
+	d := dt.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, Beyond: t}
+	if err := d.Validate(c.Size()); err != nil {
+		return nil, err
+	}
+	cfg.Locks = d.Locks
+	t.cfg = cfg
+	d.More = []rma.Region{{Count: t.hosted(), Words: []rma.Word{
+		arrive: {Name: "ARRIVE", Class: rma.Far},
+		depart: {Name: "DEPART", Class: rma.Far},
+		gate:   {Name: "GATE", Class: rma.Far},
+		turn:   {Name: "TURN", Class: rma.Far},
+	}}}
+	t.close, t.open, t.ring = t.doClose, t.doOpen, t.doRing
+	t.tree, err = dt.New(c, d)
+	return t, err
+}
+
+// hosted is the most locks whose counter one rank hosts.
+func (t *Table) hosted() int {
+	if t.cfg.Locks == 1 {
+		return 1
+	}
+	least := t.size
+	for k := range t.counters.Len() {
+		least = min(least, t.counters.Count(k))
+	}
+	return (t.cfg.Locks + least - 1) / least
+}
+
+func init() {
+	lock.Register(lock.Info{
+		Name:   "rmarw",
+		Title:  "RMA-RW, a topology-aware reader-writer lock",
+		Shared: true,
+		Fair:   "writers as rmamcs; a reader is passed by C_1 writers; a writer at the root by (3 + (F_1-1)/(T_L,1+1)) * (K*T_R + P-1) readers, K counters",
+		Params: []lock.Param{
+			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50"},
+			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
+			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node"},
+		},
+		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+			return New(c, Config{Locks: n, Home: home})
+		},
+		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
+			cfg := Config{Locks: s.Locks, Home: s.Home}
+			cfg.Topology, _ = s.Topology.(*topo.Topology)
+			var err error
+			if cfg.Thresholds.TL, err = dt.ParseTL("rmarw", s.Params["TL"]); err != nil {
+				return nil, err
+			}
+			if text := s.Params["TR"]; text != "" {
+				if cfg.Thresholds.TR, err = strconv.ParseInt(text, 10, 64); err != nil {
+					return nil, fmt.Errorf("rmarw: TR is %q, want a number: %w", text, lock.ErrConfig)
+				}
+			}
+			if text := s.Params["TDC"]; text != "" {
+				if cfg.Thresholds.TDC, err = topo.ParseTDC(text); err != nil {
+					return nil, fmt.Errorf("rmarw: TDC: %w (%w)", err, lock.ErrConfig)
+				}
+			}
+			return New(c, cfg)
+		},
+	})
+}
+
+// Config is the table's, with what was filled in.
+func (t *Table) Config() Config { return t.cfg }
+
+// Len is the number of locks.
+func (t *Table) Len() int { return t.cfg.Locks }
+
+// Home is the rank that hosts the lock's TAIL at the root.
+func (t *Table) Home(id int) int { return t.tree.Home(id) }
+
+// mine is the rank's counter of a lock.
+func (t *Table) mine(id int) counter { return t.counter(t.own, id) }
+
+// Promise: a reader arrives with one operation, or two if it waits, and departs with
+// one, or two if it is the last of a full phase; the one that opens a phase makes nine
+// more, and one for each reader that arrives meanwhile. A writer looks at each counter
+// with three operations, closes it with three and opens it with six. It looks again
+// where the counter is not ready; 14 for both is the most that searches found, each
+// phase that readers open meanwhile may add three. The rest is the tree's.
+func (t *Table) Promise(mode lock.Mode) lock.Promise {
+	if mode == lock.Shared {
+		return lock.Promise{
+			Bypass:  lock.Unbounded,
+			Bounds:  []lock.Bound{{After: 1, Most: int(t.tree.Tenure(0)), Of: is(lock.Exclusive)}},
+			Acquire: 10 + t.counters.Count(t.own),
+			Release: 2,
+		}
+	}
+	k := t.counters.Len()
+	return lock.Promise{
+		Bypass:  lock.Unbounded,
+		Bounds:  append(t.tree.Bounds(), lock.Bound{After: t.tree.Leaf + 1, Most: t.readers(), Of: is(lock.Shared)}),
+		Acquire: 2*(t.tree.Leaf+1) + 14*k,
+		Release: 2 + 5*t.tree.Leaf + 6*k,
+	}
+}
+
+// readers is the most readers that pass a writer in the root's queue: in the present
+// phase, in one that a reader opens that has not seen the writer yet, in those that
+// writers before it open, and in one that a TryLock before it opens that failed.
+func (t *Table) readers() int {
+	phases := 3 + int64(t.tree.Rivals())/(int64(t.cfg.Thresholds.TL[0])+1)
+	each := int64(t.counters.Len())*t.tr + int64(t.size-1)
+	return int(min(phases*each, math.MaxInt))
+}
+
+// is says which entries are in a mode.
+func is(mode lock.Mode) func(int, lock.Mode) bool {
+	return func(_ int, m lock.Mode) bool { return m == mode }
+}
+
+// Idle checks that nothing is left in the rank's part of the tree, and that the
+// counters it hosts are between readers.
+func (t *Table) Idle() error {
+	if t.nshared != 0 {
+		return fmt.Errorf("rmarw: a rank shares %d locks", t.nshared)
+	}
+	w := t.tree.W
+	for disp := t.tree.More; disp < w.Words(); disp += counterWords {
+		a, d, g := w.Peek(disp+arrive), w.Peek(disp+depart), w.Peek(disp+gate)
+		if a&write != 0 || countOf(a) != d || step(a, g) != 0 || countOf(a) > t.tr {
+			return fmt.Errorf("rmarw: at rank %d ARRIVE is %#x, DEPART %d, GATE %d, T_R %d", w.Rank(), a, d, g, t.tr)
+		}
+	}
+	return t.tree.Idle()
+}
+
+// Lock takes lock id.
+func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
+	if mode == lock.Exclusive {
+		return t.lock(ctx, id)
+	}
+	if err := t.share(id); err != nil {
+		return err
+	}
+	err := t.rlock(ctx, id)
+	if err != nil {
+		t.unshare(id)
+	}
+	return err
+}
+
+// TryLock takes lock id if nobody has or wants it, or, in shared mode, if no writer has
+// or wants it.
+func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
+	if mode == lock.Exclusive {
+		return t.try(id)
+	}
+	if err := t.share(id); err != nil {
+		return false, err
+	}
+	got, err := t.tryRLock(t.mine(id), id)
+	if !got {
+		t.unshare(id)
+	}
+	return got, err
+}
+
+// Unlock lets lock id go.
+func (t *Table) Unlock(id int, mode lock.Mode) error {
+	if mode == lock.Exclusive {
+		return t.unlock(id)
+	}
+	if !t.unshare(id) {
+		panic("rmarw: unlock of unlocked lock")
+	}
+	return t.runlock(id)
+}
+
+// share notes that the rank wants a lock in shared mode.
+func (t *Table) share(id int) error {
+	if t.tree.Find(id) >= 0 || t.sharing(id) >= 0 {
+		panic("rmarw: lock of a lock that this rank holds")
+	}
+	if t.nshared > 0 || t.tree.Held() > 0 {
+		if err := t.full(); err != nil {
+			return err
+		}
+	}
+	t.mine(id) // panics for a lock that is not there
+	t.shared[t.nshared] = id + 1
+	t.nshared++
+	return nil
+}
+
+// full is the error of a rank that holds as many locks as it may.
+func (t *Table) full() error {
+	if t.nshared+t.tree.Held() < MaxHeld {
+		return nil
+	}
+	return fmt.Errorf("rmarw: rank %d holds %d locks: %w", t.tree.W.Rank(), MaxHeld, lock.ErrTooManyHeld)
+}
+
+func (t *Table) sharing(id int) int {
+	for i := range t.nshared {
+		if t.shared[i] == id+1 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *Table) unshare(id int) bool {
+	i := t.sharing(id)
+	if i < 0 {
+		return false
+	}
+	t.nshared--
+	t.shared[i] = t.shared[t.nshared]
+	t.shared[t.nshared] = 0
+	return true
+}
+
+// Mutex is a handle on lock id. Handles on the same lock are interchangeable.
+func (t *Table) Mutex(id int) lock.Mutex {
+	if uint(id) >= uint(t.cfg.Locks) {
+		panic(fmt.Sprintf("rmarw: lock %d of a table of %d", id, t.cfg.Locks))
+	}
+	return &RWMutex{t, id}
+}
+
+// Free closes the window. Collective. A held lock is a mistake of the caller.
+func (t *Table) Free() error { return t.tree.W.Free() }

@@ -1,0 +1,62 @@
+package rmarw_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/rmarw"
+	"github.com/rmalock/rmalock/topo"
+)
+
+func TestLock(t *testing.T) { locktest.RunInproc(t, "rmarw") }
+
+// on opens the lock over a described machine with T_L of tl at every level.
+func on(t testing.TB, text string, tl int, tr int64, tdc string, levels ...string) (lock.Info, *topo.Topology) {
+	t.Helper()
+	top, err := topo.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if top, err = top.Pick(levels...); err != nil {
+		t.Fatal(err)
+	}
+	th := topo.Thresholds{TL: make([]int, len(top.Levels())), TR: tr}
+	for i := range th.TL {
+		th.TL[i] = tl
+	}
+	if th.TDC, err = topo.ParseTDC(tdc); err != nil {
+		t.Fatal(err)
+	}
+	return lock.Info{Name: "rmarw", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		t, err := rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th})
+		if err == nil {
+			err = t.StartAt(-2) // so that the phase of ARRIVE wraps
+		}
+		return t, err
+	}}, top
+}
+
+// run checks a plan under schedules.
+func run(t *testing.T, p check.Plan, s sim.Scheduler) check.Result {
+	t.Helper()
+	r, err := check.Run(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failure != nil {
+		f, err := check.Shrink(p, r.Failure, 3000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, f, err := check.Replay(p, f.Schedule)
+		var b strings.Builder
+		sim.WriteTrace(&b, events)
+		t.Fatalf("%v, %v: schedule %s\n%s", f, err, f.Schedule, b.String())
+	}
+	return r
+}

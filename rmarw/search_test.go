@@ -1,0 +1,148 @@
+package rmarw_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// quick reports whether tests are to take a second or two; deep, whether many minutes.
+func quick() bool { return testing.Short() || rmatest.RaceEnabled }
+func deep() bool  { return os.Getenv("RMALOCK_DEEP") != "" }
+
+// some is the number of schedules that are drawn.
+func some(n int64) int64 {
+	if quick() {
+		return max(2, n/30)
+	}
+	return n
+}
+
+// whole runs an exhaustive search, which must come to its end.
+func whole(t *testing.T, p check.Plan, preemptions int) {
+	t.Helper()
+	r := run(t, p, sim.Exhaustive(preemptions))
+	if !r.Whole {
+		t.Error("the search did not come to its end")
+	}
+	t.Logf("%d states, %d executions", r.States, r.Stats.Executions+r.Stats.Cut)
+}
+
+// all runs exhaustive searches with T_L and T_R of 1 and 2, as far as they matter: T_L
+// where there are two writers, T_R where there is a reader.
+func all(t *testing.T, text, tdc string, p check.Plan, preemptions int) {
+	for _, tl := range []int{1, 2} {
+		for _, tr := range []int{1, 2} {
+			if tl > 1 && p.Writers < 2 || tr > 1 && p.Writers == p.Ranks {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, %dx%d, %d writers, T_DC %s, T_L %d, T_R %d", text, p.Ranks, p.Acquires, p.Writers, tdc, tl, tr), func(t *testing.T) {
+				t.Parallel()
+				p := p
+				var levels []string
+				if strings.HasPrefix(text, "node") {
+					levels = []string{"node"}
+				}
+				in, top := on(t, text, tl, int64(tr), tdc, levels...)
+				p.Info, p.Topology = in, top
+				whole(t, p, preemptions)
+			})
+		}
+	}
+}
+
+// TestExhaustive: with one counter, all schedules of 2 ranks with 2 acquires, of 3 with
+// 1, and of 3 writers with 1 and N = 2; those of 3 with 2 acquires and up to 2
+// preemptions, and of 4 with 1 and up to 2, N = 1 and N = 2. With RMALOCK_DEEP all
+// schedules of 3 ranks with 2 acquires, N = 1 and N = 2, which are millions of states
+// each, those of 4 with 2 acquires and up to 3 preemptions, and a counter for each rank.
+func TestExhaustive(t *testing.T) {
+	for writers := range 3 {
+		all(t, "rank:2", "2", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
+	}
+	if quick() {
+		return
+	}
+	for writers := range 4 {
+		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
+		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, 2)
+	}
+	all(t, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
+	all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 2)
+	all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 3}, 2)
+}
+
+// TestExhaustiveDeep is the deep part of TestExhaustive.
+func TestExhaustiveDeep(t *testing.T) {
+	if !deep() {
+		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
+	}
+	for writers := range 3 {
+		all(t, "rank:2", "1", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
+	}
+	for writers := range 4 {
+		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
+		all(t, "rank:3", "1", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
+	}
+	for _, text := range []string{"node:1 rank:3", "node:3 rank:1"} {
+		all(t, text, "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
+	}
+	for _, text := range []string{"rank:4", "node:2 rank:2"} {
+		for writers := range 5 {
+			all(t, text, "4", check.Plan{Ranks: 4, Acquires: 2, Writers: writers}, 3)
+		}
+	}
+}
+
+// A shape is a machine, and the levels that are picked.
+type shape struct {
+	text   string
+	ranks  int
+	levels []string
+}
+
+// drawn checks random schedules and those of PCT, modes drawn, a part with TryLock and
+// deadlines.
+func drawn(t *testing.T, s shape, tdcs []string, acquires int, n int64) {
+	for k, th := range []int{1, 2, 5} {
+		for _, tdc := range tdcs {
+			t.Run(fmt.Sprintf("%s, T_L and T_R %d, T_DC %s", s.text, th, tdc), func(t *testing.T) {
+				t.Parallel()
+				in, top := on(t, s.text, th, int64(th), tdc, s.levels...)
+				p := check.Plan{Info: in, Ranks: s.ranks, Acquires: acquires, Writers: check.Mixed, Seed: uint64(k), Topology: top, Guard: k > 0, Tries: k == 1}
+				random := run(t, p, sim.Random(1, 0, some(n)))
+				pct := run(t, p, sim.PCT(1, 3, 0, some(n)))
+				t.Logf("%d executions, %d steps", random.Stats.Executions+pct.Stats.Executions, random.Stats.Steps+pct.Stats.Steps)
+			})
+		}
+	}
+}
+
+// TestRandom: up to 16 ranks, N of 1 to 4, with a counter for each rank, for some, and
+// for all.
+func TestRandom(t *testing.T) {
+	drawn(t, shape{"rank:4", 4, nil}, []string{"1", "4"}, 3, 300)
+	for _, s := range []shape{
+		{"rank:16", 16, nil},
+		{"node:4 rank:4", 16, []string{"node"}},
+		{"rack:2 node:4 rank:2", 16, []string{"rack", "node"}},
+		{"rack:2 node:2 rank:4", 16, []string{"rack"}},
+		{"rack:2 node:2 numa:2 rank:2", 16, []string{"rack", "node", "numa"}},
+	} {
+		drawn(t, s, []string{"1", "4", "16"}, 3, 300)
+	}
+}
+
+// TestDeep: 64 and 256 ranks, N = 4, 20 acquires.
+func TestDeep(t *testing.T) {
+	if !deep() {
+		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
+	}
+	drawn(t, shape{"rack:2 node:4 numa:2 rank:4", 64, []string{"rack", "node", "numa"}}, []string{"16"}, 20, 1000)
+	drawn(t, shape{"rack:4 node:4 numa:4 rank:4", 256, []string{"rack", "node", "numa"}}, []string{"16"}, 20, 200)
+}

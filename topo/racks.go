@@ -1,0 +1,65 @@
+package topo
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// The variables of the environment that rank 0 of a job heeds in Discover.
+const (
+	EnvFile  = "RMALOCK_TOPO"  // a file to read the topology from, as ReadFile does
+	EnvRacks = "RMALOCK_RACKS" // where host names tell what is above the node; see Discover
+)
+
+// racks is a pattern of host names, whose named groups are levels above the node.
+type racks struct {
+	re     *regexp.Regexp
+	levels []string
+}
+
+// parseRacks reads a pattern such as `^(?P<rack>r\d+)n\d+$`.
+func parseRacks(pattern string) (*racks, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("topo: %s: %w: %w", EnvRacks, err, ErrTopology)
+	}
+	x := &racks{re: re}
+	for _, name := range re.SubexpNames() {
+		if name == "" {
+			continue
+		}
+		if d, known := depth[name]; !validName(name) || reserved(name) || known && d != depth["rack"] || slices.Contains(x.levels, name) {
+			return nil, fmt.Errorf("topo: %s: group %s cannot name a level above the node; write for example (?P<rack>r[0-9]+): %w", EnvRacks, quote(name), ErrTopology)
+		}
+		x.levels = append(x.levels, name)
+	}
+	if len(x.levels) == 0 || len(x.levels) >= maxLevels/2 {
+		return nil, fmt.Errorf("topo: %s: %s has %d named groups, want at least one, such as (?P<rack>r[0-9]+), and fewer than %d: %w",
+			EnvRacks, quote(pattern), len(x.levels), maxLevels/2, ErrTopology)
+	}
+	return x, nil
+}
+
+// place puts what host names tell in place of what Slurm says, or returns a note on
+// why it cannot.
+func (x *racks) place(places []Place) (note string) {
+	known := map[string][]Part{}
+	for r := range places {
+		host := places[r].Host
+		if known[host] != nil {
+			continue
+		}
+		m := x.re.FindStringSubmatch(host)
+		for _, name := range x.levels {
+			if m == nil || m[x.re.SubexpIndex(name)] == "" {
+				return fmt.Sprintf("%s finds no %s in the host name %s of rank %d: no levels from it", EnvRacks, name, quote(host), r)
+			}
+			known[host] = append(known[host], Part{name, m[x.re.SubexpIndex(name)]})
+		}
+	}
+	for r := range places {
+		places[r].Above, places[r].Slurm = known[places[r].Host], ""
+	}
+	return ""
+}
