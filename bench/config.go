@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
 )
 
@@ -62,6 +64,8 @@ type Config struct {
 	// Topology is the machine of the ranks, for locks that want to know it; nil means
 	// the one that is discovered.
 	Topology *topo.Topology
+	// Observe, if not nil, wraps the locks of the timed pass.
+	Observe func(rma.Comm, lock.Table) lock.Table
 
 	pool *pool // of a run in virtual time
 }

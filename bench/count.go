@@ -22,7 +22,9 @@ type tallied struct {
 // Each rank may pass another number. Collective.
 func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*tallied, error) {
 	var tally hook.Tally
-	w, err := open(c, hook.Count(c, &tally), lck, cfg)
+	bare := *cfg
+	bare.Observe = nil
+	w, err := open(c, hook.Count(c, &tally), lck, &bare)
 	if err != nil {
 		return nil, err
 	}

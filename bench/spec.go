@@ -62,7 +62,11 @@ func (l *Lock) open(c rma.Comm, cfg *Config, n int) (lock.Table, error) {
 	if cfg.Topology != nil { // otherwise an interface of nothing, which is not nil
 		s.Topology = cfg.Topology
 	}
-	return l.With(c, s)
+	t, err := l.With(c, s)
+	if err == nil && cfg.Observe != nil {
+		t = cfg.Observe(c, t)
+	}
+	return t, err
 }
 
 // SplitLock splits a lock in text into its name and its parameters.

@@ -122,11 +122,12 @@ func (b *battery) writers(what string, p Plan, bound int) {
 }
 
 // drawn adds random schedules and those of PCT, half of each on one node and half on
-// the machine, half of these with tries.
+// the machine, half of these with tries. How long an execution may be goes with the
+// number of acquires: where ranks poll, each costs hundreds of steps.
 func (b *battery) drawn(ranks, acquires int, executions int64, on string) {
 	for _, explore := range []string{"random", "pct"} {
 		for k := range uint64(4) {
-			p := Plan{Ranks: ranks, Acquires: acquires, Writers: Mixed, Seed: 1 + k, Guard: true, Tries: k%2 == 1}
+			p := Plan{Ranks: ranks, Acquires: acquires, Writers: Mixed, Seed: 1 + k, Guard: true, Tries: k%2 == 1, MaxSteps: max(1_000_000, 1000*ranks*acquires)}
 			if k >= 2 {
 				p.Topology = machine(on)
 			}

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,18 +18,26 @@ import (
 // An Equivalent says that some mutants of a lock are no mistakes, and why.
 type Equivalent struct {
 	Phase    Phase
-	Step     string // what Site.Step begins with
+	Step     string // what Site.Step begins with, with distances or without
+	Before   string // and Site.Before
 	Mutation Mutation
+	Writers  bool // in exclusive mode alone
 	Why      string
 }
 
 func (e *Equivalent) matches(m *Mutant) bool {
-	return m.Site.Phase == e.Phase && strings.HasPrefix(m.Site.Step, e.Step) && m.Mutation == e.Mutation
+	return m.Site.Phase == e.Phase && m.Mutation == e.Mutation && (!e.Writers || m.Site.Mode == lock.Exclusive) &&
+		begins(m.Site.Step, e.Step) && begins(m.Site.Before, e.Before)
 }
 
-// A Survey is what became of all mutants of a lock.
+func begins(step, with string) bool {
+	return strings.HasPrefix(step, with) || strings.HasPrefix(bare(step), with)
+}
+
+// A Survey is what became of the mutants of a lock.
 type Survey struct {
 	Name     string
+	All      int // mutants that there are
 	Verdicts []Verdict
 	Why      []string // by verdict: the reason of the Equivalent that matches, or ""
 }
@@ -35,21 +45,40 @@ type Survey struct {
 // ErrSurvey is wrapped when a mutant survives that should not, or the other way round.
 var ErrSurvey = errors.New("the check does not tell a lock from its mutants")
 
-// SurveyMutants hunts all mutants of a lock, on all cores. Those of which an Equivalent
+// Effort says how much is done to catch mutants.
+type Effort struct {
+	Budget    int64 // executions for each way of searching
+	Distances bool  // as in Mutants
+	Every     int   // one in so many mutants is hunted, the same ones each time; 0 means all
+}
+
+// equivalentShare is the part of the budget for mutants of which an Equivalent says that
+// they are none.
+const equivalentShare = 60
+
+// SurveyMutants hunts mutants of a lock, on all cores. Those of which an Equivalent
 // says that they are none must survive, all others must be caught, and every
 // Equivalent must match a mutant: else it returns the survey and an error. The first
 // Info names the lock.
-func SurveyMutants(budget int64, equivalent []Equivalent, infos ...lock.Info) (*Survey, error) {
-	mutants, err := Mutants(infos...)
+func SurveyMutants(e Effort, equivalent []Equivalent, infos ...lock.Info) (*Survey, error) {
+	mutants, err := Mutants(e.Distances, infos...)
 	if err != nil {
 		return nil, err
 	}
-	s := &Survey{Name: infos[0].Name, Verdicts: make([]Verdict, len(mutants)), Why: make([]string, len(mutants))}
 	used := make([]bool, len(equivalent))
+	for k := range equivalent {
+		used[k] = slices.ContainsFunc(mutants, func(m Mutant) bool { return equivalent[k].matches(&m) })
+	}
+	s := &Survey{Name: infos[0].Name, All: len(mutants)}
+	if e.Every > 1 {
+		rand.New(rand.NewPCG(1, 1)).Shuffle(len(mutants), func(i, k int) { mutants[i], mutants[k] = mutants[k], mutants[i] })
+		mutants = mutants[:(len(mutants)+e.Every-1)/e.Every]
+	}
+	s.Verdicts, s.Why = make([]Verdict, len(mutants)), make([]string, len(mutants))
 	for i := range mutants {
 		for k := range equivalent {
 			if equivalent[k].matches(&mutants[i]) {
-				s.Why[i], used[k] = equivalent[k].Why, true
+				s.Why[i] = equivalent[k].Why
 			}
 		}
 	}
@@ -59,9 +88,9 @@ func SurveyMutants(budget int64, equivalent []Equivalent, infos ...lock.Info) (*
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(mutants); i = int(next.Add(1)) - 1 {
-				n := budget
+				n := e.Budget
 				if s.Why[i] != "" {
-					n /= 4
+					n /= equivalentShare
 				}
 				s.Verdicts[i], errs[i] = Hunt(mutants[i], n, infos...)
 			}
@@ -99,7 +128,7 @@ func (s *Survey) Caught() (n int) {
 // WriteText writes the table of mutants.
 func (s *Survey) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s: %d mutants, %d caught\n", s.Name, len(s.Verdicts), s.Caught())
+	fmt.Fprintf(t, "%s: %d of %d mutants, %d caught\n", s.Name, len(s.Verdicts), s.All, s.Caught())
 	fmt.Fprintln(t, "caught by\tsearch\tranks\texecutions\tmutant")
 	for i := range s.Verdicts {
 		v := &s.Verdicts[i]

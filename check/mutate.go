@@ -67,12 +67,14 @@ func (m Mutation) String() string {
 type Mutant struct {
 	Site     Site
 	Mutation Mutation
+	bare     bool // the mistake is made whoever's the word is
 }
 
 func (m Mutant) String() string { return m.Site.String() + ": " + m.Mutation.String() }
 
 // recording is what a lock's steps were.
 type recording struct {
+	bare     bool                   // steps are told apart by word, and not by whose it is
 	sites    map[Site]rma.Operation // the operation of the steps that issue one
 	steps    map[Site]stepKind
 	followed map[Site]bool // an operation without a result: is its flush always followed by another
@@ -102,16 +104,15 @@ func candidate(info lock.Info, ranks int, k uint64) Plan {
 
 // Mutants lists the mutants of a lock: it runs the lock's code under some schedules
 // and sees where mistakes could be made. A lock that can be used in several ways has an
-// Info for each.
-func Mutants(infos ...lock.Info) ([]Mutant, error) {
-	rec := &recording{sites: map[Site]rma.Operation{}, steps: map[Site]stepKind{}, followed: map[Site]bool{}}
+// Info for each. With distances, places are told apart by whose word is touched: the
+// rank's own, one of its node, or a far one. These are two or three times as many.
+func Mutants(distances bool, infos ...lock.Info) ([]Mutant, error) {
+	rec := &recording{bare: !distances, sites: map[Site]rma.Operation{}, steps: map[Site]stepKind{}, followed: map[Site]bool{}}
 	for _, info := range infos {
 		for ranks := 2; ranks <= 4; ranks++ {
-			for k := range uint64(4) {
-				p := candidate(info, ranks, k)
-				p.Acquires = 4
+			for _, p := range surveyed(info, ranks) {
 				p.Disturb = sabotage(nil, rec)
-				for _, s := range []sim.Scheduler{sim.Random(1, 0, 100), sim.PCT(1, 3, 0, 100)} {
+				for _, s := range surveying() {
 					r, err := Run(p, s)
 					if err != nil {
 						return nil, err
@@ -126,7 +127,7 @@ func Mutants(infos ...lock.Info) ([]Mutant, error) {
 	var out []Mutant
 	for site, kind := range rec.steps {
 		for _, m := range rec.mutations(site, kind) {
-			out = append(out, Mutant{site, m})
+			out = append(out, Mutant{site, m, rec.bare})
 		}
 	}
 	slices.SortFunc(out, func(a, b Mutant) int {
@@ -134,6 +135,20 @@ func Mutants(infos ...lock.Info) ([]Mutant, error) {
 			strings.Compare(a.Site.Before, b.Site.Before), strings.Compare(a.Site.Step, b.Site.Step), cmp.Compare(a.Mutation, b.Mutation))
 	})
 	return out, nil
+}
+
+// surveyed are the plans by which Mutants looks for places, and surveying the schedules.
+func surveyed(info lock.Info, ranks int) (out []Plan) {
+	for k := range uint64(4) {
+		p := candidate(info, ranks, k)
+		p.Acquires = 4
+		out = append(out, p)
+	}
+	return out
+}
+
+func surveying() []sim.Scheduler {
+	return []sim.Scheduler{sim.Random(1, 0, 100), sim.PCT(1, 3, 0, 100)}
 }
 
 // mutations are those that make sense at a site.
@@ -224,12 +239,15 @@ type trial struct {
 	ranks int
 	by    string
 	share int64 // of the budget, in hundredths
+	more  int   // acquires of each rank beyond those of the candidate
+	alone bool  // one writer
 }
 
 // trials go from short to long.
 var trials = []trial{
-	{2, "dfs", 10}, {3, "pct", 5}, {3, "random", 5}, {4, "pct", 10}, {4, "random", 10},
-	{3, "dfs", 100}, {4, "pct", 100}, {4, "random", 100},
+	{2, "dfs", 10, 0, false}, {3, "pct", 5, 0, false}, {3, "random", 5, 0, false}, {4, "pct", 10, 0, false}, {4, "random", 10, 0, false},
+	{3, "dfs", 100, 0, false}, {4, "pct", 100, 0, false}, {4, "random", 100, 0, false},
+	{2, "pct", 20, 12, true}, {3, "random", 100, 3, false}, {4, "pct", 50, 4, false}, {4, "random", 50, 4, false},
 }
 
 func (t *trial) scheduler(executions int64) sim.Scheduler {
@@ -248,30 +266,63 @@ func (t *trial) scheduler(executions int64) sim.Scheduler {
 // made.
 const candidates, plansPerTrial = 48, 16
 
+// fewest is the number of executions of a plan, for which plans are left out.
+const fewest = 10
+
 // Hunt looks for a schedule that catches the mutant, in budget executions at most for
 // each way of searching.
 func Hunt(m Mutant, budget int64, infos ...lock.Info) (Verdict, error) {
 	v := Verdict{Mutant: m}
+	err := v.hunt(budget, infos, v.reach)
+	if err == nil && v.Executions == 0 { // a rare place
+		err = v.hunt(budget, infos, v.reachFar)
+	}
+	return v, err
+}
+
+// hunt searches the plans that reach finds.
+func (v *Verdict) hunt(budget int64, infos []lock.Info, reach func(lock.Info, int) ([]Plan, error)) error {
 	plans := map[int][]Plan{}
 	for _, t := range trials {
 		if plans[t.ranks] == nil {
 			for _, info := range infos {
-				some, err := v.reach(info, t.ranks)
+				some, err := reach(info, t.ranks)
 				if err != nil {
-					return v, err
+					return err
 				}
 				plans[t.ranks] = append(plans[t.ranks], some...)
 			}
 		}
-		for _, p := range plans[t.ranks] {
+		n := budget * t.share / 100
+		some := plans[t.ranks]
+		if most := max(1, int(n/fewest)); most < len(some) {
+			some = some[:most]
+		}
+		for _, p := range some {
 			p.Guard = t.by != "dfs"
-			n := max(10, budget*t.share/100/int64(len(plans[t.ranks])))
-			if err := v.search(p, t.by, t.scheduler(n)); err != nil || v.Err != nil {
-				return v, err
+			p.Acquires += t.more
+			if t.alone {
+				p.Writers = 1
+			}
+			each := max(1, n/int64(len(some)))
+			if err := v.search(p, t.by, t.scheduler(each)); err != nil {
+				return err
+			}
+			if v.Err != nil { // and is it the mistake that was caught?
+				return sound(p, t.by, t.scheduler(each))
 			}
 		}
 	}
-	return v, nil
+	return nil
+}
+
+// sound checks that a lock passes without a mutation what has caught one.
+func sound(p Plan, by string, s sim.Scheduler) error {
+	r, err := Run(p, s)
+	if err == nil && r.Failure != nil && !(by == "dfs" && errors.Is(r.Failure, sim.ErrEndless)) {
+		err = fmt.Errorf("check: %s without a mutation: %w: %d ranks, seed %d, tries %v, schedule %s", p.Info.Name, r.Failure, p.Ranks, p.Seed, p.Tries, r.Failure.Schedule)
+	}
+	return err
 }
 
 // search looks for a schedule that catches the mutant.
@@ -294,11 +345,9 @@ func (v *Verdict) reach(info lock.Info, ranks int) ([]Plan, error) {
 	var out []Plan
 	for k := range uint64(candidates) {
 		p := candidate(info, ranks, k)
-		probe := Verdict{Mutant: v.Mutant}
-		if err := probe.search(p, "", sim.Random(99, 0, 8)); err != nil {
+		if made, err := v.makes(p, sim.Random(99, 0, 8)); err != nil {
 			return nil, err
-		}
-		if probe.Applied == 0 {
+		} else if !made {
 			continue
 		}
 		if out = append(out, p); len(out) == plansPerTrial {
@@ -306,4 +355,27 @@ func (v *Verdict) reach(info lock.Info, ranks int) ([]Plan, error) {
 		}
 	}
 	return out, nil
+}
+
+// reachFar is reach with the plans and the schedules by which Mutants found the place.
+func (v *Verdict) reachFar(info lock.Info, ranks int) ([]Plan, error) {
+	var out []Plan
+	for _, p := range surveyed(info, ranks) {
+		for _, s := range surveying() {
+			if made, err := v.makes(p, s); err != nil {
+				return nil, err
+			} else if made {
+				out = append(out, p)
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// makes reports whether the mutant's mistake is made in a plan.
+func (v *Verdict) makes(p Plan, s sim.Scheduler) (bool, error) {
+	probe := Verdict{Mutant: v.Mutant}
+	err := probe.search(p, "", s)
+	return probe.Applied > 0, err
 }

@@ -20,8 +20,9 @@ const (
 // sabotage is a Plan.Disturb: it makes the mistake of v's mutant, or with v nil
 // records sites.
 func sabotage(v *Verdict, rec *recording) func(rma.Comm, func() Moment) rma.Comm {
+	plain := rec != nil && rec.bare || v != nil && v.bare
 	return func(c rma.Comm, at func() Moment) rma.Comm {
-		return &saboteur{Comm: c, hand: &hand{at: at, verdict: v, rec: rec}}
+		return &saboteur{Comm: c, hand: &hand{at: at, verdict: v, rec: rec, bare: plain}}
 	}
 }
 
@@ -57,6 +58,7 @@ type hand struct {
 	at      func() Moment
 	verdict *Verdict
 	rec     *recording
+	bare    bool // steps are named without distances
 
 	moment Moment
 	before string // the last step of this moment
@@ -81,8 +83,14 @@ type past struct {
 	result bool
 }
 
+// bare is the name of a step without distances.
+var bare = strings.NewReplacer(" own", "", " mate", "", " far", "", " all", "").Replace
+
 // step notes a step and reports whether the mistake is to be made at it.
 func (h *hand) step(t *sabotaged, kind stepKind, o *rma.Operation, name string) bool {
+	if h.bare {
+		name = bare(name)
+	}
 	if now := h.at(); now != h.moment {
 		h.ended()
 		h.moment, h.before, h.past = now, "", h.past[:0]

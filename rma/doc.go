@@ -40,7 +40,8 @@
 // seen for real over Soft-RoCE). So each word of a [Spec] has a [Class] that says
 // who touches it and how:
 //
-//	Near  only ranks of one node touch it, with CPU atomics
+//	Near  only ranks of one node change it, with CPU atomics; ranks of other nodes may
+//	      Get it and wait for it (Table 1 has a remote read atomic with everything)
 //	Far   everybody touches it, its own host included, through the transport's
 //	      atomics (in MPI a one-word Put is Accumulate(REPLACE), a one-word Get
 //	      Fetch_and_op(NO_OP))

@@ -340,7 +340,7 @@ func (w *Window) check(o *Operation) error {
 	}
 	switch o.Class {
 	case Near:
-		if !w.node.Has(o.Target) {
+		if o.Kind != KindGet && !w.node.Has(o.Target) {
 			return w.refuse(o, ErrClass)
 		}
 	case Flag:

@@ -10,7 +10,7 @@ type Class uint8
 
 const (
 	Far  Class = iota // everybody, through the transport's atomics
-	Near              // ranks of one node only, with CPU atomics
+	Near              // changed by ranks of one node only, with CPU atomics; other nodes may Get it
 	Flag              // one writer at a time, by Put; read by Get; no atomics
 )
 

@@ -4,7 +4,7 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// The words of a physical counter.
+// The words of a physical counter that readers and writers both change.
 const (
 	arrive = iota
 	depart
@@ -26,6 +26,15 @@ const (
 func phaseOf(a int64) int64 { return a &^ write >> phaseShift }
 func countOf(a int64) int64 { return a & countMask }
 
+// departs is how many readers DEPART counts in its phase. It is less than 0 while those
+// depart whom the phase let in at its beginning.
+func departs(d int64) int64 { return d << (64 - phaseShift) >> (64 - phaseShift) }
+
+// ended is what DEPART changes by when the phase of a ends: all whom a counts have
+// departed or are in the next one. Phases are counted above, and wrap, so that DEPART
+// never holds again what it held before: who waits for it to change is not deceived.
+func ended(a int64) int64 { return 1<<phaseShift - countOf(a) }
+
 // opened is the ARRIVE of the phase after that of a.
 func opened(a int64) int64 { return (phaseOf(a) + 1) & (1<<phaseBits - 1) << phaseShift }
 
@@ -40,25 +49,42 @@ func step(a, gate int64) int64 {
 type counter struct{ host, disp int }
 
 func (t *Table) counter(k, id int) counter {
-	return counter{t.counters.HostOf(k, id), t.tree.More + id/t.counters.Count(k)*counterWords}
+	return counter{t.counters.HostOf(k, id), t.tree.More + id/t.counters.Count(k)*t.words()}
 }
 
 // batch is how many counters a writer looks at together.
 const batch = rma.MaxPending / 4
 
+// words is the number of words of a counter.
+func (t *Table) words() int {
+	if t.asym {
+		return asymWords
+	}
+	return counterWords
+}
+
+// some is a batch of counters, from number k on.
+func (t *Table) some(k, id int) []counter {
+	n := min(batch, t.counters.Len()-k)
+	for i := range n {
+		t.at[i] = t.counter(k+i, id)
+	}
+	return t.at[:n]
+}
+
 // each calls f for the physical counters of a lock, batch by batch.
 func (t *Table) each(id int, f func(cs []counter) error) error {
 	for k := 0; k < t.counters.Len(); k += batch {
-		n := min(batch, t.counters.Len()-k)
-		for i := range n {
-			t.at[i] = t.counter(k+i, id)
-		}
-		if err := f(t.at[:n]); err != nil {
+		if err := f(t.some(k, id)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// LeaveFirst: a reader that opens a phase relies on it; an asymmetric counter's DOOR has
+// one writer at a time, the one that has the root.
+func (t *Table) LeaveFirst() bool { return !t.asym }
 
 // Take takes lock id from the readers: Listing 7, lines 14 to 22. The caller is at the
 // head of the root's queue.
@@ -129,8 +155,9 @@ func (t *Table) doClose(cs []counter) error {
 		return err
 	}
 	for i, c := range cs {
-		if in := min(countOf(a[i]), t.tr); d[i] < in {
-			if _, err := w.Await(c.host, c.disp+depart, rma.AtLeast(in)); err != nil {
+		for now, in := d[i], min(countOf(a[i]), t.tr); departs(now) < in; {
+			var err error
+			if now, err = w.Await(c.host, c.disp+depart, rma.NotEqual(now)); err != nil {
 				return err
 			}
 		}
@@ -141,7 +168,7 @@ func (t *Table) doClose(cs []counter) error {
 // ready reports whether the phase is open and no reader is in or it is full. DEPART may
 // be that of the phase before: this is about who goes first, not about who is in.
 func (t *Table) ready(a, d, g int64) bool {
-	return a&write == 0 && step(a, g) == 0 && (countOf(a) >= t.tr || d >= countOf(a))
+	return a&write == 0 && step(a, g) == 0 && (countOf(a) >= t.tr || departs(d) >= countOf(a))
 }
 
 // await waits until a counter is ready.
@@ -178,7 +205,10 @@ func (t *Table) await(c counter) error {
 
 // Give gives lock id to the readers: Listing 6's reset_counters. The caller has set
 // WRITE everywhere, and all readers have departed.
-func (t *Table) Give(id int) error { return t.each(id, t.open) }
+func (t *Table) Give(id int, more bool) error {
+	t.more = more
+	return t.each(id, t.open)
+}
 
 // doOpen opens a new phase at counters at which WRITE is set.
 func (t *Table) doOpen(cs []counter) error {
@@ -198,7 +228,7 @@ func (t *Table) doOpen(cs []counter) error {
 		return err
 	}
 	for i, c := range cs {
-		w.Accumulate(-countOf(w.Value(a[i])), c.host, c.disp+depart, rma.Sum)
+		w.Accumulate(ended(w.Value(a[i])), c.host, c.disp+depart, rma.Sum)
 	}
 	if err := w.FlushAll(); err != nil {
 		return err
@@ -210,7 +240,7 @@ func (t *Table) doOpen(cs []counter) error {
 		return err
 	}
 	for i, c := range cs { // the reader that waits to open a phase, where it was full
-		if w.Value(d[i]) >= t.tr {
+		if departs(w.Value(d[i])) >= t.tr {
 			w.Accumulate(1, c.host, c.disp+turn, rma.Sum)
 		}
 	}
@@ -218,7 +248,12 @@ func (t *Table) doOpen(cs []counter) error {
 }
 
 // Left tells readers that saw this rank in the root's queue that it is gone.
-func (t *Table) Left(id int) error { return t.each(id, t.ring) }
+func (t *Table) Left(id int) error {
+	if t.asym {
+		return nil // none looks there
+	}
+	return t.each(id, t.ring)
+}
 
 // doRing tells readers that wait to open a phase to look again.
 func (t *Table) doRing(cs []counter) error {
@@ -232,6 +267,9 @@ func (t *Table) doRing(cs []counter) error {
 // Try takes lock id from the readers if none of them has or wants it. The caller is
 // alone in the root's queue.
 func (t *Table) Try(id int) (bool, error) {
+	if t.asym {
+		return t.tryShut(id)
+	}
 	for k := range t.counters.Len() {
 		if got, err := t.tryClose(t.counter(k, id)); err != nil {
 			return false, err
@@ -272,7 +310,7 @@ func (t *Table) tryClose(c counter) (bool, error) {
 		case a&write != 0 || step(a, g) > 0 || countOf(a) > t.tr: // one is about to be
 			t.block, t.seen = counter{c.host, c.disp + gate}, g
 			return false, nil
-		case d < countOf(a): // readers are in
+		case departs(d) < countOf(a): // readers are in
 			t.block, t.seen = counter{c.host, c.disp + depart}, d
 			now, err := w.GetFlush(c.host, c.disp+gate)
 			if now != g && err == nil { // or were

@@ -9,17 +9,20 @@
 //
 // # Words
 //
-// Besides the tree's, for each lock and physical counter at the rank that hosts it, all
-// of class far:
+// There are two kinds of physical counters. The asymmetric one (asym.go), the default
+// where the ranks are on several nodes and the readers of each counter on one, is for readers
+// that never leave their node; its words are described there. The symmetric one is the
+// paper's. Besides the tree's, for each lock and physical counter at the rank that hosts
+// it, all of class far:
 //
 //	ARRIVE  bit 62: WRITE, a writer has or wants the lock; bits 24 to 61: the phase; the
 //	        rest: readers that arrived in the phase
-//	DEPART  readers that departed in the phase, less those that were let in at its
-//	        beginning
+//	DEPART  bits 24 to 63: phases ended; the rest: readers that departed in the phase,
+//	        less those that were let in at its beginning
 //	GATE    phases opened
 //	TURN    counts what a reader looks for that waits to open a phase
 //
-// # The counter, and why it is not as printed
+// # The symmetric counter, and why it is not as printed
 //
 // Listings 6, 7 and 9 let readers in that a writer does not see, and let readers wait
 // for ever (docs/errata.md has the schedules). The two words and what they count, WRITE
@@ -61,7 +64,9 @@
 // one that a reader opens that has not seen the writer or one that the writer before is
 // opening, those of the writers before it in the queue, and one where a TryLock before it
 // fails; in each phase a counter lets T_R in and those that waited. Promise has these
-// bounds, and package check asserts them.
+// bounds, and package check asserts them. With asymmetric counters the last one holds
+// for each counter from the writer's announcement on, T_R and those that are about to
+// enter, and not from the queue.
 //
 // # Memory ordering
 //

@@ -3,7 +3,16 @@ package rmarw
 // StartAt sets the phase of the counters that the rank hosts, before anybody uses them.
 func (t *Table) StartAt(phase int64) error {
 	w := t.tree.W
-	for disp := t.tree.More; disp < w.Words(); disp += counterWords {
+	for disp := t.tree.More; disp < w.Words(); disp += t.words() {
+		if t.asym { // and arrivals wrap
+			if err := w.PutFlush(phase&(1<<(61-limitBits)-1)*nextPhase, w.Rank(), disp+door); err != nil {
+				return err
+			}
+			if err := w.PutFlush(phase*arrival, w.Rank(), disp+readers); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := w.PutFlush(phase&(1<<phaseBits-1)<<phaseShift, w.Rank(), disp+arrive); err != nil {
 			return err
 		}

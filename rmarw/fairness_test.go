@@ -8,6 +8,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/rmarw"
 )
 
 // promising is a table that promises what another one does.
@@ -40,18 +41,20 @@ func like(real, promised lock.Info) lock.Info {
 func TestFairness(t *testing.T) {
 	for _, s := range []struct {
 		name    string
+		dc      rmarw.DC
 		text    string
 		levels  []string
 		ranks   int
 		writers int
 		tl, tr  int // that it has
 	}{
-		{"ignores T_L at the root", "node:4", nil, 4, 3, 1000, 1},
-		{"ignores T_L inside", "node:2 core:2", []string{"node"}, 4, 4, 1000, 1},
-		{"ignores T_R", "node:4", nil, 4, 1, 1, 1000},
+		{"ignores T_L at the root", rmarw.Symmetric, "node:4", nil, 4, 3, 1000, 1},
+		{"ignores T_L at the root", rmarw.Asymmetric, "node:1 core:4", []string{}, 4, 3, 1000, 1},
+		{"ignores T_L inside", rmarw.Symmetric, "node:2 core:2", []string{"node"}, 4, 4, 1000, 1},
+		{"ignores T_R", rmarw.Symmetric, "node:4", nil, 4, 1, 1, 1000},
 	} {
-		honest, top := on(t, s.text, 1, 1, "4", s.levels...)
-		greedy, _ := on(t, s.text, s.tl, int64(s.tr), "4", s.levels...)
+		honest, top := on(t, s.dc, s.text, 1, 1, "4", s.levels...)
+		greedy, _ := on(t, s.dc, s.text, s.tl, int64(s.tr), "4", s.levels...)
 		p := check.Plan{Info: honest, Ranks: s.ranks, Acquires: 12, Writers: s.writers, Topology: top}
 		n := int64(300)
 		r := run(t, p, sim.PCT(1, 3, 0, n))

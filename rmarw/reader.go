@@ -61,7 +61,7 @@ func (t *Table) follow(c counter, id int, a, next int64) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if last == 0 && d >= t.tr { // line 19
+		if last == 0 && departs(d) >= t.tr { // line 19
 			return t.reopen(c, a)
 		}
 		if err := w.Backoff(c.host, c.disp+turn, seen, try); err != nil {
@@ -92,7 +92,7 @@ func (t *Table) reopen(c counter, a int64) (bool, error) {
 // and whoever it did not is in now.
 func (t *Table) begin(c counter, old int64) error {
 	w := t.tree.W
-	if err := w.AccumulateFlush(-countOf(old), c.host, c.disp+depart, rma.Sum); err != nil {
+	if err := w.AccumulateFlush(ended(old), c.host, c.disp+depart, rma.Sum); err != nil {
 		return err
 	}
 	return w.AccumulateFlush(1, c.host, c.disp+gate, rma.Sum)
@@ -104,7 +104,7 @@ func (t *Table) runlock(id int) error {
 	c := t.mine(id)
 	w := t.tree.W
 	d, err := w.FetchAndOpFlush(1, c.host, c.disp+depart, rma.Sum)
-	if err != nil || d+1 != t.tr {
+	if err != nil || departs(d)+1 != t.tr {
 		return err
 	}
 	return w.AccumulateFlush(1, c.host, c.disp+turn, rma.Sum)
@@ -157,7 +157,7 @@ func (t *Table) over(c counter, id int, a int64) (bool, error) {
 	case step(a, g) > 0: // or is being opened
 		t.block, t.seen = counter{c.host, c.disp + gate}, g
 		return false, nil
-	case d < t.tr:
+	case departs(d) < t.tr:
 		t.block, t.seen = counter{c.host, c.disp + turn}, seen
 		now, err := w.GetFlush(c.host, c.disp+gate)
 		if now != g { // DEPART is of another phase

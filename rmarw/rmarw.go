@@ -2,8 +2,10 @@ package rmarw
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/rmalock/rmalock/internal/dt"
@@ -31,6 +33,32 @@ type Config struct {
 	// lock at the root before readers get it; TR is how many readers a counter lets in
 	// while a writer waits, besides those that waited themselves.
 	Thresholds topo.Thresholds
+	DC         DC // zero: Asymmetric where there are several nodes and it can be, otherwise Symmetric
+}
+
+// DC is how readers and writers meet in a physical counter.
+type DC uint8
+
+const (
+	_ DC = iota
+	// Symmetric is the paper's: both change the counter's words with the transport's
+	// atomics, wherever they are.
+	Symmetric
+	// Asymmetric has readers touch only memory of their node, with CPU atomics, and
+	// writers announce themselves. All readers of a counter must be on its host's node, and be
+	// at most 8191.
+	Asymmetric
+)
+
+var dcs = [...]string{Symmetric: "sym", Asymmetric: "asym"}
+
+func (d DC) String() string { return dcs[d] }
+
+func parseDC(text string) (DC, error) {
+	if i := slices.Index(dcs[:], text); i >= 0 {
+		return DC(i), nil
+	}
+	return 0, fmt.Errorf("rmarw: DC is %q, want sym or asym: %w", text, lock.ErrConfig)
 }
 
 // A Table is one rank's handle on an array of RMA-RW locks.
@@ -42,11 +70,14 @@ type Table struct {
 	tr       int64
 	size     int
 
-	shared  [MaxHeld]int // locks that the rank shares, plus 1
+	shared  [MaxHeld]int   // locks that the rank shares, plus 1
+	added   [MaxHeld]int64 // what it has added to their READERS
 	nshared int
 
 	close, open, ring func(cs []counter) error // kept, since a method value allocates
 	at                [batch]counter
+	asym              bool
+	more              bool // a writer waits to take the lock again that is given to the readers
 
 	block counter // the word that made the last Try fail, and what it held
 	seen  int64
@@ -79,20 +110,43 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	t.own = t.counters.Index(c.Rank())
 	d := dt.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, Beyond: t}
+	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && c.Node().Count > 1
+	d.Local = wanted && t.counters.Count(t.own) <= maxReaders && t.counters.Near(t.own, c.Node())
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
 	}
 	cfg.Locks = d.Locks
 	t.cfg = cfg
-	d.More = []rma.Region{{Count: t.hosted(), Words: []rma.Word{
+	if t.tree, err = dt.New(c, d); err != nil {
+		return nil, err
+	}
+	if cfg.DC == Asymmetric && !t.asym {
+		return nil, errors.Join(fmt.Errorf("rmarw: Config.DC is Asymmetric, but with T_DC %q readers of a counter are on several nodes, or more than %d: take sym, or a counter per node: %w",
+			t.counters.TDC(), maxReaders, lock.ErrConfig), t.Free())
+	}
+	t.cfg.DC = Symmetric
+	if t.asym {
+		t.cfg.DC = Asymmetric
+	}
+	return t, nil
+}
+
+// Words are the counters' regions of the tree's window.
+func (t *Table) Words(local bool) []rma.Region {
+	if t.asym = local; local {
+		t.close, t.open = t.doShut, t.doReopen
+		return []rma.Region{{Count: t.hosted(), Words: []rma.Word{
+			readers: {Name: "READERS", Class: rma.Near},
+			door:    {Name: "DOOR", Class: rma.Flag},
+		}}}
+	}
+	t.close, t.open, t.ring = t.doClose, t.doOpen, t.doRing
+	return []rma.Region{{Count: t.hosted(), Words: []rma.Word{
 		arrive: {Name: "ARRIVE", Class: rma.Far},
 		depart: {Name: "DEPART", Class: rma.Far},
 		gate:   {Name: "GATE", Class: rma.Far},
 		turn:   {Name: "TURN", Class: rma.Far},
 	}}}
-	t.close, t.open, t.ring = t.doClose, t.doOpen, t.doRing
-	t.tree, err = dt.New(c, d)
-	return t, err
 }
 
 // hosted is the most locks whose counter one rank hosts.
@@ -117,6 +171,7 @@ func init() {
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50"},
 			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
 			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node"},
+			{Name: "DC", Help: "sym, or asym: readers touch only their node; default on several nodes if T_DC allows"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 			return New(c, Config{Locks: n, Home: home})
@@ -136,6 +191,11 @@ func init() {
 			if text := s.Params["TDC"]; text != "" {
 				if cfg.Thresholds.TDC, err = topo.ParseTDC(text); err != nil {
 					return nil, fmt.Errorf("rmarw: TDC: %w (%w)", err, lock.ErrConfig)
+				}
+			}
+			if text := s.Params["DC"]; text != "" {
+				if cfg.DC, err = parseDC(text); err != nil {
+					return nil, err
 				}
 			}
 			return New(c, cfg)
@@ -162,15 +222,25 @@ func (t *Table) mine(id int) counter { return t.counter(t.own, id) }
 // where the counter is not ready; 14 for both is the most that searches found, each
 // phase that readers open meanwhile may add three. The rest is the tree's.
 func (t *Table) Promise(mode lock.Mode) lock.Promise {
-	if mode == lock.Shared {
+	k := t.counters.Len()
+	switch passed := []lock.Bound{{After: 1, Most: int(t.tree.Tenure(0)), Of: is(lock.Exclusive)}}; {
+	case t.asym && mode == lock.Shared:
+		return lock.Promise{Bypass: lock.Unbounded, Bounds: passed, Acquire: 3, Release: 1}
+	case t.asym:
 		return lock.Promise{
 			Bypass:  lock.Unbounded,
-			Bounds:  []lock.Bound{{After: 1, Most: int(t.tree.Tenure(0)), Of: is(lock.Exclusive)}},
+			Bounds:  t.tree.Bounds(),
+			Acquire: 2*(t.tree.Leaf+1) + 7*k,
+			Release: 2 + 5*t.tree.Leaf + 3*k,
+		}
+	case mode == lock.Shared:
+		return lock.Promise{
+			Bypass:  lock.Unbounded,
+			Bounds:  passed,
 			Acquire: 10 + t.counters.Count(t.own),
 			Release: 2,
 		}
 	}
-	k := t.counters.Len()
 	return lock.Promise{
 		Bypass:  lock.Unbounded,
 		Bounds:  append(t.tree.Bounds(), lock.Bound{After: t.tree.Leaf + 1, Most: t.readers(), Of: is(lock.Shared)}),
@@ -200,8 +270,14 @@ func (t *Table) Idle() error {
 		return fmt.Errorf("rmarw: a rank shares %d locks", t.nshared)
 	}
 	w := t.tree.W
-	for disp := t.tree.More; disp < w.Words(); disp += counterWords {
-		a, d, g := w.Peek(disp+arrive), w.Peek(disp+depart), w.Peek(disp+gate)
+	for disp := t.tree.More; disp < w.Words(); disp += t.words() {
+		if t.asym {
+			if err := t.asymIdle(disp); err != nil {
+				return err
+			}
+			continue
+		}
+		a, d, g := w.Peek(disp+arrive), departs(w.Peek(disp+depart)), w.Peek(disp+gate)
 		if a&write != 0 || countOf(a) != d || step(a, g) != 0 || countOf(a) > t.tr {
 			return fmt.Errorf("rmarw: at rank %d ARRIVE is %#x, DEPART %d, GATE %d, T_R %d", w.Rank(), a, d, g, t.tr)
 		}
@@ -217,7 +293,15 @@ func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	if err := t.share(id); err != nil {
 		return err
 	}
-	err := t.rlock(ctx, id)
+	var err error
+	switch c := t.mine(id); {
+	case !t.asym:
+		err = t.rlock(ctx, id)
+	case ctx.Done() != nil:
+		err = t.pollEnter(ctx, c, id)
+	default:
+		t.added[t.nshared-1], err = t.enter(c)
+	}
 	if err != nil {
 		t.unshare(id)
 	}
@@ -233,7 +317,13 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	if err := t.share(id); err != nil {
 		return false, err
 	}
-	got, err := t.tryRLock(t.mine(id), id)
+	var got bool
+	var err error
+	if c := t.mine(id); t.asym {
+		got, err = t.tryEnter(c)
+	} else {
+		got, err = t.tryRLock(c, id)
+	}
 	if !got {
 		t.unshare(id)
 	}
@@ -245,8 +335,15 @@ func (t *Table) Unlock(id int, mode lock.Mode) error {
 	if mode == lock.Exclusive {
 		return t.unlock(id)
 	}
-	if !t.unshare(id) {
+	i := t.sharing(id)
+	if i < 0 {
 		panic("rmarw: unlock of unlocked lock")
+	}
+	added := t.added[i]
+	t.unshare(id)
+	if t.asym {
+		c := t.mine(id)
+		return t.tree.W.AccumulateFlush(-added, c.host, c.disp+readers, rma.Sum)
 	}
 	return t.runlock(id)
 }
@@ -262,7 +359,7 @@ func (t *Table) share(id int) error {
 		}
 	}
 	t.mine(id) // panics for a lock that is not there
-	t.shared[t.nshared] = id + 1
+	t.shared[t.nshared], t.added[t.nshared] = id+1, one
 	t.nshared++
 	return nil
 }
@@ -284,15 +381,11 @@ func (t *Table) sharing(id int) int {
 	return -1
 }
 
-func (t *Table) unshare(id int) bool {
+func (t *Table) unshare(id int) {
 	i := t.sharing(id)
-	if i < 0 {
-		return false
-	}
 	t.nshared--
-	t.shared[i] = t.shared[t.nshared]
-	t.shared[t.nshared] = 0
-	return true
+	t.shared[i], t.added[i] = t.shared[t.nshared], t.added[t.nshared]
+	t.shared[t.nshared], t.added[t.nshared] = 0, 0
 }
 
 // Mutex is a handle on lock id. Handles on the same lock are interchangeable.

@@ -9,6 +9,8 @@ import (
 	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/rma/rmatest"
 	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/rmarw"
+	"github.com/rmalock/rmalock/topo"
 )
 
 // quick reports whether tests are to take a second or two; deep, whether many minutes.
@@ -36,19 +38,47 @@ func whole(t *testing.T, p check.Plan, preemptions int) {
 // all runs exhaustive searches with T_L and T_R of 1 and 2, as far as they matter: T_L
 // where there are two writers, T_R where there is a reader.
 func all(t *testing.T, text, tdc string, p check.Plan, preemptions int) {
+	for _, dc := range dcs {
+		each(t, dc, text, tdc, p, preemptions)
+	}
+}
+
+// local reports whether counters are within the nodes of a machine, all of which is one
+// where no nodes are described.
+func local(text, tdc string) bool {
+	top, err := topo.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	d, err := topo.ParseTDC(tdc)
+	if err != nil {
+		panic(err)
+	}
+	c, err := top.Counters(d)
+	if err != nil {
+		panic(err)
+	}
+	return c.Within("node") || !strings.Contains(text, "node")
+}
+
+// each is all for one way in which readers and writers meet, where it can be.
+func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions int) {
+	if dc == rmarw.Asymmetric && !local(text, tdc) {
+		return
+	}
 	for _, tl := range []int{1, 2} {
 		for _, tr := range []int{1, 2} {
 			if tl > 1 && p.Writers < 2 || tr > 1 && p.Writers == p.Ranks {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s, %dx%d, %d writers, T_DC %s, T_L %d, T_R %d", text, p.Ranks, p.Acquires, p.Writers, tdc, tl, tr), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v, %s, %dx%d, %d writers, T_DC %s, T_L %d, T_R %d", dc, text, p.Ranks, p.Acquires, p.Writers, tdc, tl, tr), func(t *testing.T) {
 				t.Parallel()
 				p := p
 				var levels []string
 				if strings.HasPrefix(text, "node") {
 					levels = []string{"node"}
 				}
-				in, top := on(t, text, tl, int64(tr), tdc, levels...)
+				in, top := on(t, dc, text, tl, int64(tr), tdc, levels...)
 				p.Info, p.Topology = in, top
 				whole(t, p, preemptions)
 			})
@@ -58,9 +88,11 @@ func all(t *testing.T, text, tdc string, p check.Plan, preemptions int) {
 
 // TestExhaustive: with one counter, all schedules of 2 ranks with 2 acquires, of 3 with
 // 1, and of 3 writers with 1 and N = 2; those of 3 with 2 acquires and up to 2
-// preemptions, and of 4 with 1 and up to 2, N = 1 and N = 2. With RMALOCK_DEEP all
-// schedules of 3 ranks with 2 acquires, N = 1 and N = 2, which are millions of states
-// each, those of 4 with 2 acquires and up to 3 preemptions, and a counter for each rank.
+// preemptions, and of 4 with 1 and up to 2, N = 1 and N = 2; with the asymmetric counter
+// all of 3 with 2 and N = 1 but for one writer (3 preemptions), and of 4 with 1 and up to
+// 3 preemptions. With RMALOCK_DEEP all schedules of 3 ranks with 2 acquires, which are
+// millions of states each, those of 4 with 2 acquires and up to 3 preemptions, and a
+// counter for each rank.
 func TestExhaustive(t *testing.T) {
 	for writers := range 3 {
 		all(t, "rank:2", "2", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
@@ -70,11 +102,18 @@ func TestExhaustive(t *testing.T) {
 	}
 	for writers := range 4 {
 		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
-		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, 2)
+		each(t, rmarw.Symmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, 2)
+		if writers != 1 { // millions of states with 1
+			each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
+		}
 	}
-	all(t, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
-	all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 2)
-	all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 3}, 2)
+	each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 1}, 3)
+	each(t, rmarw.Symmetric, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
+	each(t, rmarw.Asymmetric, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
+	each(t, rmarw.Symmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 2)
+	each(t, rmarw.Symmetric, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 3}, 2)
+	each(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 3)
+	each(t, rmarw.Asymmetric, "node:2 rank:2", "2", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 2)
 }
 
 // TestExhaustiveDeep is the deep part of TestExhaustive.
@@ -109,17 +148,41 @@ type shape struct {
 // drawn checks random schedules and those of PCT, modes drawn, a part with TryLock and
 // deadlines.
 func drawn(t *testing.T, s shape, tdcs []string, acquires int, n int64) {
+	for _, dc := range dcs {
+		drawnOn(t, dc, s, tdcs, acquires, n)
+	}
+}
+
+func drawnOn(t *testing.T, dc rmarw.DC, s shape, tdcs []string, acquires int, n int64) {
 	for k, th := range []int{1, 2, 5} {
 		for _, tdc := range tdcs {
-			t.Run(fmt.Sprintf("%s, T_L and T_R %d, T_DC %s", s.text, th, tdc), func(t *testing.T) {
+			if dc == rmarw.Asymmetric && !local(s.text, tdc) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%v, %s, T_L and T_R %d, T_DC %s", dc, s.text, th, tdc), func(t *testing.T) {
 				t.Parallel()
-				in, top := on(t, s.text, th, int64(th), tdc, s.levels...)
+				in, top := on(t, dc, s.text, th, int64(th), tdc, s.levels...)
 				p := check.Plan{Info: in, Ranks: s.ranks, Acquires: acquires, Writers: check.Mixed, Seed: uint64(k), Topology: top, Guard: k > 0, Tries: k == 1}
 				random := run(t, p, sim.Random(1, 0, some(n)))
 				pct := run(t, p, sim.PCT(1, 3, 0, some(n)))
 				t.Logf("%d executions, %d steps", random.Stats.Executions+pct.Stats.Executions, random.Stats.Steps+pct.Stats.Steps)
 			})
 		}
+	}
+}
+
+// TestTriesSeeEachDeparture: a writer with a deadline that found a reader in sleeps until
+// DEPART changes. When DEPART began anew with each phase, it held the same again once
+// another writer had been there: execution 396 was a deadlock.
+func TestTriesSeeEachDeparture(t *testing.T) {
+	for tr := int64(1); tr <= 2; tr++ {
+		in, _ := on(t, rmarw.Symmetric, "rank:4", 1, tr, "1")
+		top, err := topo.Parse("node:2 core:2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := check.Plan{Info: in, Ranks: 4, Acquires: 2, Writers: check.Mixed, Seed: 7, Topology: top, Guard: true, Tries: true}
+		run(t, p, sim.PCT(1, 3, 0, some(2000)))
 	}
 }
 
@@ -143,6 +206,6 @@ func TestDeep(t *testing.T) {
 	if !deep() {
 		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
 	}
-	drawn(t, shape{"rack:2 node:4 numa:2 rank:4", 64, []string{"rack", "node", "numa"}}, []string{"16"}, 20, 1000)
-	drawn(t, shape{"rack:4 node:4 numa:4 rank:4", 256, []string{"rack", "node", "numa"}}, []string{"16"}, 20, 200)
+	drawn(t, shape{"rack:2 node:4 numa:2 rank:4", 64, []string{"rack", "node", "numa"}}, []string{"16"}, 20, 300)
+	drawn(t, shape{"rack:4 node:4 numa:4 rank:4", 256, []string{"rack", "node", "numa"}}, []string{"16"}, 20, 30)
 }

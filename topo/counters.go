@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/rmalock/rmalock/rma"
 )
 
 // A TDC says how many ranks share a physical counter: the threshold T_DC of rma-rw,
@@ -256,6 +258,17 @@ func (c *Counters) Within(level string) bool {
 	}
 	for r := range c.index {
 		if c.t.Element(r, i) != c.t.Element(c.Of(r), i) {
+			return false
+		}
+	}
+	return true
+}
+
+// Near reports whether all ranks that a counter counts are in a node, so that words
+// which only they change may be near words.
+func (c *Counters) Near(counter int, n rma.Node) bool {
+	for _, r := range c.part(counter) {
+		if !n.Has(int(r)) {
 			return false
 		}
 	}

@@ -66,7 +66,7 @@ static const char *option(int argc, char **argv, const char *name, const char *d
 	return def;
 }
 
-static bench bench_init(int *argc, char ***argv) {
+static inline bench bench_init(int *argc, char ***argv) {
 	bench b;
 	MPI_Init(argc, argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
@@ -91,6 +91,7 @@ static void print_head(const bench *b, const bench_lock *l) {
 	int n;
 	MPI_Get_library_version(version, &n);
 	version[strcspn(version, ",\n\"\\")] = 0;
+	for (char *p = version; (p = strchr(p, '\t')); *p = ' ') {} /* MPICH's */
 	const char *osc = getenv("OMPI_MCA_osc");
 	printf("{\"lock\":\"%s\",\"mode\":\"%s\",\"ranks\":%d,\"settings\":\"%s\",\"library\":\"%s\",\"component\":\"%s\"",
 	       l->name, b->mode, b->ranks, l->settings, version, osc ? osc : "default");
@@ -200,7 +201,7 @@ static void contended(const bench *b, const bench_lock *l) {
 	free(counts);
 }
 
-static void bench_run(const bench *b, const bench_lock *l) {
+static inline void bench_run(const bench *b, const bench_lock *l) {
 	if (strcmp(b->mode, "uncontended") == 0)
 		uncontended(b, l);
 	else

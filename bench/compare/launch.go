@@ -19,11 +19,16 @@ const (
 	ours     = "rmalock"
 	cDMCS    = "bench-c-dmcs"
 	cWinLock = "bench-c-winlock"
+	ourFAO   = "bench-fao"
+	cFAO     = "bench-c-fao"
 )
 
 // A launcher runs programs as MPI jobs on this machine.
 type launcher struct {
 	bin, mpirun string
+	hosts       string        // of a job across hosts, as in "h1:1,h2:1"; "" for this one
+	agent       string        // remote shell of such a job
+	mpich       bool          // mpirun is MPICH's
 	duration    time.Duration // of the measurement in a job
 	patience    time.Duration // for start and end of a job
 	grace       time.Duration // between asking a job to end and killing it
@@ -40,14 +45,30 @@ type job struct {
 
 // argv is the command line of a job.
 func (l *launcher) argv(j job) []string {
+	var argv []string
+	switch {
+	case l.hosts != "" && l.mpich:
+		argv = []string{l.mpirun, "-launcher", "ssh", "-launcher-exec", l.agent, "-hosts", l.hosts}
+	case l.hosts != "":
+		// osc/pt2pt, which Debian's file excludes, and not what Open MPI would choose: see
+		// rma/mpi.
+		argv = []string{l.mpirun, "--mca", "osc", "sm,pt2pt", "--bind-to", "none", "--mca", "plm_rsh_agent", l.agent, "-H", l.hosts}
+	default:
+		argv = l.here(j)
+	}
+	argv = append(argv, "-n", strconv.Itoa(j.ranks), filepath.Join(l.bin, j.program))
+	return append(argv, j.args...)
+}
+
+// here are the launcher's arguments of a job on this host, under Open MPI.
+func (l *launcher) here(j job) []string {
 	// osc/sm, because what Open MPI would choose itself on one node, osc/rdma, is
 	// slower and crashes in MPI_Compare_and_swap.
 	argv := []string{l.mpirun, "--mca", "osc", "sm"}
 	if l.machine.oversubscribed(j.ranks) {
 		argv = append(argv, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1")
 	}
-	argv = append(argv, "-n", strconv.Itoa(j.ranks), filepath.Join(l.bin, j.program))
-	return append(argv, j.args...)
+	return argv
 }
 
 // run runs a job and returns what it measured.

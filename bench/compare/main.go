@@ -12,6 +12,14 @@
 // words, and the better one counts; it yields when there are more ranks than cores.
 // Ours runs with Go's default collector and with GOGC=off; the default counts.
 //
+// With -hosts it measures FetchAndOp and Flush between two hosts instead, with the
+// progress helper and without, against bench/c/fao.c; scripts/test-hosts does so
+// between hosts that one machine pretends:
+//
+//	mpicc.openmpi -O3 -march=native -o bin/bench-c-fao bench/c/fao.c
+//	go build -o bin/bench-fao ./bench/compare/fao
+//	go run ./bench/compare -hosts node1:1,node2:1
+//
 // The targets are stated for 2 cores. On a larger machine: taskset -c 0,1 go run
 // ./bench/compare.
 //
@@ -51,6 +59,10 @@ func compare(ctx context.Context, args []string, all []scenario, stdout, stderr 
 	f.SetOutput(stderr)
 	bin := f.String("bin", "bin", "folder with rmalock, bench-c-dmcs and bench-c-winlock")
 	mpirun := f.String("mpirun", "mpirun.openmpi", "Open MPI's launcher")
+	hosts := f.String("hosts", "", "two hosts to compare a FetchAndOp and a flush between, such as node1:1,node2:1")
+	agent := f.String("agent", "ssh", "remote shell for --hosts")
+	mpich := f.Bool("mpich", false, "the launcher is MPICH's; for --hosts")
+	runs := f.Int("runs", 0, "runs of each contestant; 0: as the comparison says")
 	duration := f.Duration("duration", time.Second, "time of each run")
 	markdown := f.Bool("markdown", false, "print Markdown")
 	asJSON := f.Bool("json", false, "print JSON")
@@ -68,16 +80,27 @@ func compare(ctx context.Context, args []string, all []scenario, stdout, stderr 
 			return errors.New("--markdown and --json exclude each other")
 		case *duration < 10*time.Millisecond:
 			return fmt.Errorf("--duration is %v, want at least 10ms", *duration)
+		case *mpich && *hosts == "":
+			return errors.New("--mpich goes with --hosts")
+		case *runs < 0:
+			return fmt.Errorf("--runs is %d, want at least 0", *runs)
 		}
-		return check(*bin, *mpirun)
+		programs := []string{ours, cDMCS, cWinLock}
+		if *hosts != "" {
+			all, programs = between(), []string{ourFAO, cFAO}
+		}
+		return check(*bin, *mpirun, programs)
 	}()
 	if err != nil {
 		fmt.Fprintln(stderr, "compare:", err)
 		return failed
 	}
-	l := launcher{bin: *bin, mpirun: *mpirun, duration: *duration, patience: time.Minute, grace: 3 * time.Second, machine: thisMachine()}
+	l := launcher{bin: *bin, mpirun: *mpirun, hosts: *hosts, agent: *agent, mpich: *mpich, duration: *duration, patience: 100 * time.Second, grace: 3 * time.Second, machine: thisMachine()}
 	r := report{Machine: l.machine, DurationSeconds: duration.Seconds()}
 	for _, s := range all {
+		if *runs > 0 {
+			s.runs = *runs
+		}
 		m, err := s.measure(ctx, &l, stderr)
 		if err != nil {
 			fmt.Fprintln(stderr, "compare:", err)
@@ -104,11 +127,11 @@ func compare(ctx context.Context, args []string, all []scenario, stdout, stderr 
 }
 
 // check says what is not there.
-func check(bin, mpirun string) error {
+func check(bin, mpirun string, programs []string) error {
 	if _, err := exec.LookPath(mpirun); err != nil {
 		return fmt.Errorf("%w; install Open MPI (openmpi-bin), or name its launcher with --mpirun", err)
 	}
-	for _, name := range []string{ours, cDMCS, cWinLock} {
+	for _, name := range programs {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
 			return fmt.Errorf("%w; build it as the first lines of bench/compare/main.go say, or run make bench", err)
 		}

@@ -113,7 +113,8 @@ func markdown(b *strings.Builder, rows [][]string) {
 // about says where and how the runs were made.
 func (r *report) about() []string {
 	first := r.Scenarios[0]
-	c, our := first.best(cWinLock).Samples[0], first.best(ours).Samples[0]
+	our := first.Contestants[0].Samples[0]
+	c := first.Contestants[len(first.Contestants)-1].Samples[0]
 	return []string{
 		fmt.Sprintf("Machine: %s, %d cores, %s", r.Machine.CPU, r.Machine.Cores, r.Machine.Go),
 		fmt.Sprintf("MPI of the C programs: %s, one-sided component %s", c.Library, c.Component),
@@ -132,6 +133,9 @@ func (m *measured) heading() string {
 }
 
 func (m *measured) unit() string {
+	if m.far {
+		return "ns per operation of rank 0 while rank 1 does the same"
+	}
 	if m.uncontended {
 		return "ns per acquire and release by rank 0 alone"
 	}

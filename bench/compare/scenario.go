@@ -13,6 +13,7 @@ type scenario struct {
 	title       string
 	ranks       int
 	uncontended bool // rank 0 alone takes the lock: nanoseconds, less is better; else acquires per second
+	far         bool // no lock: a FetchAndOp and a flush between two hosts, nanoseconds
 	runs        int  // of each contestant
 	targets     []target
 }
@@ -39,6 +40,14 @@ func scenarios() []scenario {
 	}
 }
 
+// between are the comparisons across hosts.
+func between() []scenario {
+	return []scenario{{
+		title: "FetchAndOp and flush between two hosts", ranks: 2, uncontended: true, far: true, runs: 9,
+		targets: []target{{what: "ours without helper / C, time", of: oursTo(cFAO), limit: 1.15, atMost: true}},
+	}}
+}
+
 // A target is a bound on a figure of a measured scenario.
 type target struct {
 	what   string
@@ -51,6 +60,18 @@ type target struct {
 // ours, and counts.
 func (s *scenario) contestants(l *launcher) []contestant {
 	duration := fmt.Sprintf("%g", l.duration.Seconds())
+	if s.far {
+		our, c := []string{"-duration", l.duration.String()}, []string{"--duration", duration}
+		all := []contestant{
+			{Name: "ours, no helper", Program: ourFAO, job: job{args: our}},
+			{Name: "ours, helper", Program: ourFAO, job: job{args: append(our, "-helper")}},
+			{Name: "C", Program: cFAO, job: job{args: c}},
+		}
+		if !l.mpich {
+			all = append(all, contestant{Name: "C, yields", Program: cFAO, job: job{args: c, env: []string{"OMPI_MCA_mpi_yield_when_idle=1"}}})
+		}
+		return all
+	}
 	mode, cMode := "ecsb", "contended"
 	if s.uncontended {
 		mode, cMode = "latency", "uncontended"
@@ -93,7 +114,7 @@ type measured struct {
 	Contestants    []contestant `json:"contestants"`
 	Verdicts       []verdict    `json:"targets"`
 
-	uncontended bool
+	uncontended, far bool
 }
 
 // A verdict is a target and what was measured.
@@ -109,7 +130,7 @@ type verdict struct {
 func (s *scenario) measure(ctx context.Context, l *launcher, progress io.Writer) (*measured, error) {
 	m := &measured{
 		Title: s.title, Ranks: s.ranks, Oversubscribed: l.machine.oversubscribed(s.ranks),
-		Unit: "acquires/s", Contestants: s.contestants(l), uncontended: s.uncontended,
+		Unit: "acquires/s", Contestants: s.contestants(l), uncontended: s.uncontended, far: s.far,
 	}
 	if s.uncontended {
 		m.Unit = "ns"

@@ -27,6 +27,8 @@ type Config struct {
 	// Slots and Heap are those of dht.Config, per volume. 0 derives them from the
 	// number of distinct vertices, which is estimated while reading.
 	Slots, Heap int
+	// Observe, if not nil, wraps the locks of the timed phase.
+	Observe func(rma.Comm, lock.Table) lock.Table
 }
 
 func (cfg *Config) validate() error {
@@ -67,7 +69,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err := j.read(); err != nil {
 		return nil, err
 	}
-	t, err := open(c, cfg.Lock, j.tableConfig(j.most))
+	t, err := open(c, cfg.Lock, j.tableConfig(j.most), cfg.Observe)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +150,7 @@ type table struct {
 }
 
 // open opens a table and the locks for it. Collective; errors are agreed on.
-func open(c rma.Comm, name string, cfg dht.Config) (*table, error) {
+func open(c rma.Comm, name string, cfg dht.Config, observe func(rma.Comm, lock.Table) lock.Table) (*table, error) {
 	if name != Atomic {
 		info, err := lock.Lookup(name)
 		if err == nil {
@@ -159,6 +161,9 @@ func open(c rma.Comm, name string, cfg dht.Config) (*table, error) {
 		}
 		if err := rma.Agree(c, err); err != nil {
 			return nil, err
+		}
+		if observe != nil {
+			cfg.Locks = observe(c, cfg.Locks)
 		}
 	}
 	t := &table{locks: cfg.Locks, bytes: cfg.Bytes()}

@@ -26,7 +26,7 @@ func (j *job) sample() (counted, error) {
 		vertices = min(vertices, 2*sampleEdges*int64(j.c.Size()))
 	}
 	var tally hook.Tally
-	t, err := open(hook.Count(j.c, &tally), j.cfg.Lock, j.tableConfig(vertices))
+	t, err := open(hook.Count(j.c, &tally), j.cfg.Lock, j.tableConfig(vertices), nil)
 	if err != nil {
 		return counted{}, err
 	}

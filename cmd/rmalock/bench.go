@@ -14,6 +14,7 @@ import (
 
 	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/bench/plot"
+	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
 
@@ -23,6 +24,7 @@ type benchOptions struct {
 	layout  layout
 	sweep   bench.Sweep
 	modes   []string
+	observe observing
 	figure  string
 	plot    string
 	png     bool
@@ -84,7 +86,8 @@ runs that are there are not made again: an interrupted sweep goes on where it
 stopped, and jobs of several sizes can share a folder. --figure NAME is the sweep
 of a figure of the paper; other flags narrow it.
 
-A lock's parameters stand behind its name, as in rmarw:TR=1000:TL=20/50.`,
+A lock's parameters stand behind its name, as in rmarw:TR=1000:TL=20/50.
+` + observingHelp,
 		Example: `  rmalock bench --mode latency
   rmalock bench --lock dmcs --mode wcsb --ranks 8 --acquires 100000
   mpirun -n 16 rmalock bench --mode ecsb --duration 10s --json
@@ -93,6 +96,7 @@ A lock's parameters stand behind its name, as in rmarw:TR=1000:TL=20/50.`,
   rmalock bench --backend sim --machine aries --nodes 64 --per-node 16 --mode lb
   rmalock bench --backend sim --lock dmcs,fompi-spin --mode lb,ecsb --ranks 16,64,256 --plot out
   rmalock bench --backend sim --figure 3 --plot out
+  mpirun -n 4 rmalock bench --mode sob --trace timeline.json
   for p in 2 4 8; do mpirun -n $p rmalock bench --figure 3 --plot out; done`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -111,6 +115,7 @@ A lock's parameters stand behind its name, as in rmarw:TR=1000:TL=20/50.`,
 	f.IntVar(&o.sweep.Config.Locks, "locks", 1, "number of locks; each acquire takes one of them at random")
 	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")
 	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, with seeds one after the other")
+	o.observe.flags(cmd)
 	f.StringVar(&o.plot, "plot", "", "folder for the runs, figures and report.html")
 	f.BoolVar(&o.png, "png", false, "draw figures as PNG too, beside SVG")
 	f.StringVar(&o.figure, "figure", "", "sweep of a figure of the paper: "+strings.Join(plot.Presets(), ", ")+", 4 or all")
@@ -185,6 +190,9 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	}
 	for _, p := range points {
 		if err := o.layout.fits(p.Ranks); err != nil {
+			return nil, err
+		}
+		if err := o.observe.check(o.backend.name, p.Config.Lock, len(points)); err != nil {
 			return nil, err
 		}
 	}
@@ -273,10 +281,20 @@ func (o *benchOptions) once(p bench.Point, progress func(float64)) (*bench.Resul
 	b.ranks, b.nodes = p.Ranks, o.layout.nodesOf(p.Ranks)
 	var res *bench.Result
 	err := b.job(func(c rma.Comm) error {
-		r, err := bench.Run(c, p.Config)
+		r, err := o.measure(c, p.Config)
 		if c.Rank() == 0 {
 			res = r
 		}
+		return err
+	})
+	return res, err
+}
+
+// measure makes a run. Collective.
+func (o *benchOptions) measure(c rma.Comm, cfg bench.Config) (res *bench.Result, err error) {
+	err = o.observe.around(c, cfg.Lock, o.backend.name == processes, func(wrap func(rma.Comm, lock.Table) lock.Table) error {
+		cfg.Observe = wrap
+		res, err = bench.Run(c, cfg)
 		return err
 	})
 	return res, err
@@ -312,7 +330,7 @@ func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
 			if all[0] == 1 {
 				continue
 			}
-			res, err := bench.Run(c, p.Config)
+			res, err := o.measure(c, p.Config)
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ type dhtOptions struct {
 	seed    uint64
 	slots   int
 	heap    int
+	observe observing
 	json    bool
 }
 
@@ -52,11 +53,13 @@ What the output says:
               is, and exit status 1
 
 A progress bar of rank 0 is shown while standard error is a terminal; under
-mpirun and in batch jobs it is not.`,
+mpirun and in batch jobs it is not.
+` + observingHelp,
 		Example: `  rmalock dht --ranks 4
   rmalock dht --edges facebook_combined.txt --lock fompi-spin
   mpirun -n 4 rmalock dht --edges graph.txt.gz --lock dmcs --json
   mpirun -n 4 rmalock dht --scale 18 --lock atomic
+  mpirun -n 4 rmalock dht --trace timeline.json
   srun -N 2 -n 32 rmalock dht --scale 20`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -69,6 +72,7 @@ mpirun and in batch jobs it is not.`,
 	f.Uint64Var(&o.seed, "seed", 1, "random graph: another seed is another graph")
 	f.IntVar(&o.slots, "slots", 0, "slots of each rank's volume; 0: enough for the graph")
 	f.IntVar(&o.heap, "heap", 0, "overflow elements of each rank's volume; 0: enough for the graph")
+	o.observe.flags(cmd)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("edges", "scale")
 	cmd.MarkFlagsMutuallyExclusive("edges", "seed")
@@ -89,6 +93,9 @@ func (o *dhtOptions) run(cmd *cobra.Command) error {
 	if err := o.backend.check(cmd); err != nil {
 		return err
 	}
+	if err := o.observe.check(o.backend.name, o.lock, 1); err != nil {
+		return err
+	}
 	bar := newProgress(cmd.ErrOrStderr())
 	var res *degree.Result // at rank 0
 	var wrong atomic.Int64 // at all ranks
@@ -105,7 +112,12 @@ func (o *dhtOptions) run(cmd *cobra.Command) error {
 			cfg.Progress = bar.report
 			defer bar.clear()
 		}
-		r, err := degree.Run(c, cfg)
+		var r *degree.Result
+		err := o.observe.around(c, o.lock, o.backend.name == processes, func(wrap func(rma.Comm, lock.Table) lock.Table) (err error) {
+			cfg.Observe = wrap
+			r, err = degree.Run(c, cfg)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -104,6 +104,16 @@ func TestMPISweep(t *testing.T) {
 	mpirun(t, "2", "bench", "--plot", filepath.Join(bad(t), "out")).once(t, "not a directory")
 }
 
+// TestMPITrace: one file for all ranks, whose clocks it compares.
+func TestMPITrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.json")
+	mpirun(t, "3", "bench", "--mode", "wcsb", "--acquires", "200", "--trace", path).good(t)
+	if ranks := timeline(t, path, 5); len(ranks) != 3 {
+		t.Errorf("holds by rank %v, want some of 3 ranks", ranks)
+	}
+	mpirun(t, "3", "dht", "--trace", filepath.Join(bad(t), "t.json")).once(t, "not a directory")
+}
+
 // bad is the path of a file, where a folder is wanted.
 func bad(t *testing.T) string { return write(t, "file", "x") }
 

@@ -32,14 +32,14 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if climbed {
 		up = n
 	}
-	if succ == null && i == 0 { // Listing 8, lines 15 to 20
+	if succ == null && i == 0 && t.leaveFirst { // Listing 8, lines 15 to 20
 		if succ, err = t.out(i, n, k, id); err != nil {
 			return err
 		}
 		if succ == null {
 			// Left first and then given to the readers: a reader that sees a TAIL knows that
 			// a Give is to come. In Listing 8 it may have been before.
-			return t.done(i, n, k, t.give(id))
+			return t.done(i, n, k, t.give(id, false))
 		}
 	}
 	pass := succ != null && passings(st) < t.tl[i] // line 5
@@ -60,7 +60,7 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if i > 0 {
 		err = t.release(i-1, up, k, id) // line 12
 	} else {
-		err = t.give(id) // Listing 8, line 6
+		err = t.give(id, succ != null) // Listing 8, line 6
 	}
 	if err != nil {
 		return err
@@ -74,11 +74,11 @@ func (t *Tree) release(i int, n node, k, id int) error {
 }
 
 // give is Listing 8's reset_counters.
-func (t *Tree) give(id int) error {
+func (t *Tree) give(id int, more bool) error {
 	if t.beyond == nil {
 		return nil
 	}
-	return t.beyond.Give(id)
+	return t.beyond.Give(id, more)
 }
 
 // look reads NEXT and STATUS of a node at a level.

@@ -28,11 +28,18 @@ const (
 // Beyond is what comes outside the root: the readers of RMA-RW. RMA-MCS has nothing
 // there.
 type Beyond interface {
-	Take(id int) error        // takes lock id from the readers
-	Try(id int) (bool, error) // takes it if no reader has it
-	Give(id int) error        // gives it to the readers
-	Left(id int) error        // the root's queue was left after a Try that failed
-	Pause(try int) error      // before the next Try
+	// Words are its regions of the window, after the tree's. local says that Config.Local is
+	// true at all ranks. It is the first call.
+	Words(local bool) []rma.Region
+	// LeaveFirst says whether a writer without a successor leaves the root's queue before it
+	// gives the lock to the readers, and not after.
+	LeaveFirst() bool
+
+	Take(id int) error            // takes lock id from the readers
+	Try(id int) (bool, error)     // takes it if no reader has it
+	Give(id int, more bool) error // gives it to the readers; more: a writer waits to take it again
+	Left(id int) error            // the root's queue was left after a Try that failed
+	Pause(try int) error          // before the next Try
 }
 
 // Config of a Tree.
@@ -44,7 +51,7 @@ type Config struct {
 	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before Beyond.Give
 	Crowd    bool  // the leaf is that for crowded nodes; not with Beyond
 	Beyond   Beyond
-	More     []rma.Region // of the window, after the tree's
+	Local    bool // what Beyond.Words hears of, as far as this rank knows
 }
 
 // A Tree is one rank's handle on many locks whose queues share the tree.
@@ -65,7 +72,9 @@ type Tree struct {
 	count  [maxLevels]int  // ranks of these
 	host   [maxLevels]int  // of lock 0's TAIL
 	tails  [maxLevels]int  // displacement of the first TAIL
-	More   int             // displacement of the first word of Config.More
+	More   int             // displacement of the first word of Beyond
+
+	leaveFirst bool
 
 	busy  uint16 // nodes of locks that the rank holds or wants, a bit each
 	lent  uint16 // nodes that its elements still use
@@ -116,6 +125,9 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	levels := t.topo.Levels()
 	t.Leaf = len(levels) - 1
 	near := int64(0)
+	if cfg.Local {
+		near = 1 << maxLevels
+	}
 	for i := range levels {
 		t.elem[i] = t.topo.Element(t.rank, i)
 		t.count[i] = t.topo.Count(i, t.elem[i])
@@ -151,13 +163,14 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 		spec.Regions = append(spec.Regions, rma.Region{Count: t.hosted(t.Leaf), Words: []rma.Word{{Name: "STATE", Class: rma.Near}}})
 		t.states = spec.Base(1 + len(levels))
 	}
-	more := len(spec.Regions)
-	spec.Regions = append(spec.Regions, cfg.More...)
 	for i := range levels {
 		t.tails[i] = spec.Base(1 + i)
 	}
-	if len(cfg.More) > 0 {
+	if t.beyond != nil {
+		more := len(spec.Regions)
+		spec.Regions = append(spec.Regions, t.beyond.Words(near>>maxLevels != 0)...)
 		t.More = spec.Base(more)
+		t.leaveFirst = t.beyond.LeaveFirst()
 	}
 	t.W, err = c.Allocate(spec)
 	return t, err

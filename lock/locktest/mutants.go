@@ -17,14 +17,28 @@ func RunMutants(t *testing.T, name string, equivalent []search.Equivalent, more 
 	if err != nil {
 		t.Fatal(err)
 	}
-	budget := int64(6000)
+	runMutants(t, search.Effort{Distances: true}, equivalent, append([]lock.Info{info}, more...))
+}
+
+// RunMutantsOf is RunMutants for a lock with many places at which to be mistaken, used
+// as infos say: a mistake is made at a place whoever's the word is, and one mutant in
+// every is hunted; with RMALOCK_DEEP all of them.
+func RunMutantsOf(t *testing.T, every int, equivalent []search.Equivalent, infos ...lock.Info) {
+	if deep() {
+		every = 1
+	}
+	runMutants(t, search.Effort{Every: every}, equivalent, infos)
+}
+
+func runMutants(t *testing.T, e search.Effort, equivalent []search.Equivalent, infos []lock.Info) {
+	e.Budget = 6000
 	switch {
 	case os.Getenv("RMALOCK_FULL") != "":
-		budget = 100_000
+		e.Budget = 100_000
 	case testing.Short():
 		t.Skip("takes seconds")
 	}
-	s, err := search.SurveyMutants(budget, equivalent, append([]lock.Info{info}, more...)...)
+	s, err := search.SurveyMutants(e, equivalent, infos...)
 	if s != nil {
 		var b strings.Builder
 		if err := s.WriteText(&b); err != nil {

@@ -8,7 +8,7 @@ import "github.com/rmalock/rmalock/rma"
 // the Comm that Check returns
 //
 //   - every operation is checked against the class of its word: an atomic on a Flag
-//     word, or a Near word of another node, is rma.ErrClass at Flush;
+//     word, or a change of a Near word of another node, is rma.ErrClass at Flush;
 //   - a result holds garbage until the Flush of its target;
 //   - more than rma.MaxPending operations without a Flush are rma.ErrPending.
 //

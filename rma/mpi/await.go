@@ -23,7 +23,6 @@ const (
 	crowdedFor = 32                     // waits that then go to sleep at once
 	futexFirst = time.Millisecond       // longest first sleep
 	futexFor   = 100 * time.Millisecond // longest sleep
-	lifeCheck  = time.Second            // between looks whether node-mates live
 	pauseFirst = time.Microsecond       // between polls of a far word, doubling
 	pauseLast  = 100 * time.Microsecond
 )
@@ -145,6 +144,7 @@ func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
 func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
 	class := C.int(t.spec.Class(disp))
 	pause := pauseFirst
+	checked := time.Now()
 	for {
 		if rc := C.rl_poll(t.win, C.int(target), C.int64_t(disp), class); rc != C.MPI_SUCCESS {
 			return 0, failed(fmt.Sprintf("window %q: polling rank %d", t.spec.Name, target), rc)
@@ -154,19 +154,28 @@ func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
 		}
 		t.rest(pause)
 		pause = min(2*pause, pauseLast)
+		if now := time.Now(); now.Sub(checked) > lifeCheck {
+			checked = now
+			if err := t.peersLive(); err != nil {
+				return 0, err
+			}
+		}
 	}
 }
 
 // Backoff gives the processor away, and after a thousand tries in a row sleeps for
-// 20 us, so that ranks that try in vain do not burn it.
+// 20 us, so that ranks that try in vain do not burn it. After each thousand naps, which
+// take 0.1 to 1 s, it looks whether its node-mates live.
 func (t *transport) Backoff(target, disp int, _ int64, try int) error {
+	if try >= 2000 && try%1000 == 0 {
+		if err := t.peersLive(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case t.win != nil && t.mate(target) < 0:
 		t.rest(min(pauseFirst<<min(try, 10), pauseLast))
 	case try >= 1000:
-		if try%50_000 == 0 {
-			return t.peersLive()
-		}
 		time.Sleep(20 * time.Microsecond)
 	case try%8 == 7:
 		runtime.Gosched()
@@ -203,13 +212,9 @@ func (t *transport) Wake(target int) {
 	}
 }
 
-// peersLive reports a node-mate that died: who waits for it would wait for ever.
+// peersLive reports a node-mate that died.
 func (t *transport) peersLive() error {
-	m, pid := t.s.dead()
-	if m < 0 {
-		return nil
-	}
-	return fmt.Errorf("mpi: window %q: rank %d (process %d on %s) is gone: %w", t.spec.Name, t.c.node.Ranks[m], pid, host(), rma.ErrPeer)
+	return t.c.matesLive(fmt.Sprintf("window %q", t.spec.Name))
 }
 
 // yield is sched_yield without telling the Go scheduler: it is short.

@@ -25,7 +25,8 @@ type comm struct {
 	rank int
 	size int
 	node rma.Node
-	mate int // index of the caller in node.Ranks
+	mate int   // index of the caller in node.Ranks
+	pids []int // of the node-mates, as in node.Ranks; nil if some cannot be seen
 
 	crowded bool // the ranks of the machine are more than the cores they may run on
 	polite  bool // crowded, and MPI would keep the core while it waits
@@ -55,6 +56,9 @@ func (c *comm) learn() error {
 	c.node = rma.Node{Index: int(c.h.node_index), Count: int(c.h.node_count), Ranks: make([]int, n)}
 	for i, r := range unsafe.Slice(ranks, n) {
 		c.node.Ranks[i] = int(r)
+	}
+	if err := c.learnMates(); err != nil {
+		return err
 	}
 	return c.countCores()
 }
@@ -154,6 +158,7 @@ func (c *comm) Describe() string {
 // to do leave the cores to those that have.
 func (c *comm) wait(what string, limit time.Duration) error {
 	start := time.Now()
+	checked := start
 	for {
 		rc := C.rl_wait(c.h, c.req, 100_000)
 		if rc == C.MPI_SUCCESS {
@@ -162,7 +167,14 @@ func (c *comm) wait(what string, limit time.Duration) error {
 		if rc != C.RL_AGAIN {
 			return failed(what, rc)
 		}
-		waited := time.Since(start)
+		now := time.Now()
+		if now.Sub(checked) > lifeCheck {
+			checked = now
+			if err := c.matesLive(what); err != nil {
+				return err
+			}
+		}
+		waited := now.Sub(start)
 		if limit > 0 && waited > limit {
 			return errTimeout
 		}

@@ -7,12 +7,10 @@ package mpi
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -25,19 +23,16 @@ import (
 //	word 0 to 4   the self-test's
 //	word 8        low half: ranks asleep on the part (rma.HeaderBytes before the
 //	              words); high half: futex, counts wake-ups
-//	word 9        process id of the owner
 type segment struct {
 	mem    unsafe.Pointer
 	bytes  int64
 	stride int64 // bytes from part to part
-	mates  int
 }
 
 const (
 	head     = C.RL_HEAD // words before the user's
 	page     = 4096
 	wordPark = 8
-	wordPid  = 9
 )
 
 // part is the address of a node-mate's part.
@@ -75,7 +70,7 @@ func (s *segment) free() {
 func (c *comm) newSegment(name string, words int) (*segment, error) {
 	mates := len(c.node.Ranks)
 	stride := (int64(head+words)*8 + page - 1) / page * page
-	s := &segment{stride: stride, bytes: stride * int64(mates), mates: mates}
+	s := &segment{stride: stride, bytes: stride * int64(mates)}
 
 	fd, err := -1, error(nil)
 	if free := available(); c.mate == 0 && s.bytes > free {
@@ -110,9 +105,6 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 			}
 		}
 	}
-	if s.mem != nil {
-		atomic.StoreInt64(s.own(c.mate, wordPid), int64(os.Getpid()))
-	}
 	// All must have opened the file before its owner closes it.
 	if aerr := rma.Agree(c, err); aerr != nil {
 		s.free()
@@ -139,32 +131,4 @@ func available() int64 {
 		return math.MaxInt64
 	}
 	return kib * 1024
-}
-
-// dead finds a node-mate whose process is gone, or returns -1.
-func (s *segment) dead() (mate, pid int) {
-	for m := range s.mates {
-		pid := int(atomic.LoadInt64(s.own(m, wordPid)))
-		if pid <= 0 || pid == os.Getpid() {
-			continue
-		}
-		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) || zombie(pid) {
-			return m, pid
-		}
-	}
-	return -1, 0
-}
-
-// zombie reports whether a process has ended and was not waited for.
-func zombie(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return errors.Is(err, os.ErrNotExist)
-	}
-	for i := len(stat) - 1; i > 0; i-- { // the name in parentheses may hold anything
-		if stat[i] == ')' {
-			return i+2 < len(stat) && (stat[i+2] == 'Z' || stat[i+2] == 'X')
-		}
-	}
-	return false
 }

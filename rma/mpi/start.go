@@ -36,6 +36,7 @@ var process struct {
 // job's end.
 type World struct {
 	*comm
+	life *liveness // nil for none
 }
 
 // Run starts MPI, or attaches to it, runs f on all ranks and ends MPI if it
@@ -49,9 +50,10 @@ func Run(f func(rma.Comm) error) error {
 	if err := f(w); err != nil {
 		if !w.meet(2 * time.Second) {
 			fmt.Fprintf(os.Stderr, "rmalock: rank %d: %v\n", w.Rank(), err)
+			time.Sleep(telling)
 			w.Abort(1)
 		}
-		w.end()
+		w.end(true)
 		return err
 	}
 	return w.Close()
@@ -102,9 +104,14 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 				p.library, rma.ErrRefused)
 		}
 	}
+	limit := cfg.timeout()
+	life, err := c.newLiveness(limit)
+	if err != nil {
+		return nil, err
+	}
 	p.open++
-	watch(cfg)
-	return &World{c}, nil
+	watch(limit)
+	return &World{c, life}, nil
 }
 
 // start begins with MPI: steering, identification, helper.
@@ -172,27 +179,29 @@ func libraryName(text string) string {
 }
 
 // Close waits for all ranks and ends MPI if this package started it. Collective.
-// Windows must have been freed. An MPI_Finalize that does not return within five
-// seconds (MPICH 4.0.2 over TCP) is left behind: the process may exit.
+// Windows must have been freed. An MPI_Finalize that has not returned after three seconds
+// on a core or a minute in all (MPICH 4.0.2 over TCP) is left behind: the process may exit.
 func (w *World) Close() error {
 	err := w.Barrier()
-	w.end()
+	w.end(err == nil)
 	return err
 }
 
 // Abort ends all ranks of the job now.
 func (w *World) Abort(code int) { C.rl_abort(C.int(code)) }
 
-func (w *World) end() {
+// end gives up the handle; all says that all ranks do.
+func (w *World) end(all bool) {
 	p := &process
 	p.Lock()
 	defer p.Unlock()
+	w.life.end(all)
 	w.free()
 	if p.open--; p.open == 0 {
 		unwatch()
 		if p.started {
 			p.done = true
-			C.rl_finalize(C.int64_t(5 * time.Second))
+			C.rl_finalize(C.int64_t(3*time.Second), C.int64_t(time.Minute))
 		}
 	}
 }

@@ -8,6 +8,8 @@ import "C"
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/rmalock/rmalock/rma"
@@ -21,13 +23,16 @@ func Prepare() {
 	if Library != "Open MPI" || C.rl_initialized() != 0 {
 		return
 	}
-	for name, value := range map[string]string{
-		"OMPI_MCA_osc":                 "sm,pt2pt", // rdma crashes in Compare_and_swap; Debian's file excludes pt2pt
-		"OMPI_MCA_mpi_yield_when_idle": "1",        // a rank that waits inside MPI shares its core
-	} {
+	unless := func(name, value string) {
 		if _, set := os.LookupEnv(name); !set {
 			os.Setenv(name, value)
 		}
+	}
+	unless("OMPI_MCA_osc", "sm,pt2pt") // rdma crashes in Compare_and_swap; Debian's file excludes pt2pt
+	// A rank that waits inside MPI shares its core, unless each has one: then a yield
+	// makes an operation on a far rank slower by half, for it comes back late.
+	if n, err := strconv.Atoi(os.Getenv("OMPI_COMM_WORLD_LOCAL_SIZE")); err != nil || n > runtime.NumCPU() {
+		unless("OMPI_MCA_mpi_yield_when_idle", "1")
 	}
 }
 

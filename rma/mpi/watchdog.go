@@ -36,21 +36,29 @@ func unregister(number int) {
 	delete(names.of, number)
 }
 
+// telling is the time that a launcher has to read what a rank said before the job is
+// aborted: MPICH's loses what it has not read.
+const telling = 200 * time.Millisecond
+
 var stopWatch chan struct{}
+
+// timeout is the time after which a call into MPI counts as hung.
+func (cfg Config) timeout() time.Duration {
+	if cfg.FlushTimeout > 0 {
+		return cfg.FlushTimeout
+	}
+	if d, err := time.ParseDuration(os.Getenv("RMALOCK_FLUSH_TIMEOUT")); err == nil && d > 0 {
+		return d
+	}
+	return 60 * time.Second
+}
 
 // watch starts the watchdog: it ends the process when one call has been inside MPI
 // for the whole time-out. MPI returns no error for an operation towards a dead
 // rank; it hangs.
-func watch(cfg Config) {
+func watch(limit time.Duration) {
 	if stopWatch != nil {
 		return
-	}
-	limit := cfg.FlushTimeout
-	if limit <= 0 {
-		limit = 60 * time.Second
-		if d, err := time.ParseDuration(os.Getenv("RMALOCK_FLUSH_TIMEOUT")); err == nil && d > 0 {
-			limit = d
-		}
 	}
 	stop := make(chan struct{})
 	stopWatch = stop
@@ -72,9 +80,18 @@ func watch(cfg Config) {
 				continue
 			}
 			fmt.Fprintln(os.Stderr, hung(int(call.target), int(call.window), limit))
-			os.Exit(hungStatus)
+			quit()
 		}
 	}()
+}
+
+// quit ends the job, and this process at any rate: MPI_Abort, which tells the launcher,
+// is called while another thread hangs inside MPI.
+func quit() {
+	time.Sleep(telling)
+	go C.rl_abort(hungStatus)
+	time.Sleep(2 * time.Second)
+	os.Exit(hungStatus)
 }
 
 func unwatch() {

@@ -177,7 +177,8 @@ func checkMixed(p *Probe) {
 	})
 }
 
-// checkNearAtomics: sums by the ranks of one node on a Near word of each of them.
+// checkNearAtomics: sums by the ranks of one node on a Near word of each of them, while
+// others read it, who take nothing away.
 func checkNearAtomics(p *Probe) {
 	w := p.Open(classes(1))
 	if w == nil {
@@ -188,6 +189,9 @@ func checkNearAtomics(p *Probe) {
 	for i := range rounds {
 		target := p.Node().Ranks[i%len(p.Node().Ranks)]
 		p.Value(w.FetchAndOpFlush(1, target, int(rma.Near), rma.Sum))
+		if i%8 == 0 {
+			p.Value(w.GetFlush((p.Rank()+i/8)%p.Size(), int(rma.Near)))
+		}
 	}
 	p.Meet()
 	sum := int64(0)

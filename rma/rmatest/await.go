@@ -68,7 +68,7 @@ func checkWoken(p *Probe) {
 	writer := p.Size() - 1
 	for _, c := range []rma.Class{rma.Far, rma.Near, rma.Flag} {
 		for _, host := range []int{0, writer, p.Size() / 2} {
-			if c == rma.Near && !p.sameNode(0, writer, host) {
+			if c == rma.Near && !p.sameNode(writer, host) {
 				continue
 			}
 			for i, write := range writes {

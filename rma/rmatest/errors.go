@@ -105,7 +105,8 @@ func checkRange(p *Probe) {
 	p.Close(w)
 }
 
-// checkClass: atomics on Flag words, and Near words of other nodes, are refused.
+// checkClass: atomics on Flag words, and changes of Near words of other nodes, are
+// refused.
 func checkClass(p *Probe) {
 	w := p.Open(classes(4))
 	if w == nil {
@@ -140,7 +141,7 @@ func classesOn(p *Probe, w *rma.Window) {
 				p.OK(err)
 			}
 			a.do(w, target, int(rma.Near)*4)
-			if err := w.Flush(target); !p.Node().Has(target) {
+			if err := w.Flush(target); !p.Node().Has(target) && a.name != "Get" {
 				p.refused(err, a, w, target, int(rma.Near)*4, rma.ErrClass)
 			} else {
 				p.OK(err)

@@ -47,7 +47,7 @@ func checkPutGet(p *Probe) {
 	everyClass(n, func(c rma.Class, base int) { // all see what the neighbour wrote
 		writer := (p.Rank() + 1) % p.Size()
 		for _, target := range targetsOf(writer, p.Size()) {
-			if c == rma.Near && !(p.Node().Has(target) && p.Node().Has(writer)) {
+			if c == rma.Near && !p.sameNode(target, writer) {
 				continue
 			}
 			p.Equal(fmt.Sprintf("%v word of rank %d at rank %d", c, writer, target),

@@ -2,12 +2,19 @@ package sim
 
 import "math/rand/v2"
 
-// idleOneIn is how seldom a random schedule tries again what cannot succeed.
+// idleOneIn is how seldom a random schedule tries again what cannot succeed; it is
+// more seldom where that would come oftener than the step of one rank that can go on.
 const idleOneIn = 32
 
-// Random picks among the steps with equal chances, but for those that need not happen
-// and those that cannot find anything new: they come more seldom. It runs executions
-// from first on.
+// crowd is how many ranks those that try again together count for in a random schedule.
+// Where hundreds wait for one word, all of them would otherwise look at it after every
+// change before anybody else goes on.
+const crowd = 4
+
+// Random picks among the steps with equal chances, but for those that need not happen,
+// those that cannot find anything new, and tries again of more than four ranks at once:
+// they come more seldom. Every schedule has a chance. In every other execution what
+// nobody flushes hardly takes effect before the end. It runs executions from first on.
 func Random(seed uint64, first, executions int64) Scheduler {
 	return &random{seed: seed, next: first, left: executions}
 }
@@ -16,6 +23,7 @@ type random struct {
 	seed uint64
 	next int64
 	left int64
+	lazy int // what nobody flushes takes effect in one of so many picks
 	rng  *rand.Rand
 	pcg  rand.PCG
 }
@@ -27,21 +35,28 @@ func (s *random) Begin() bool {
 	s.left--
 	s.pcg.Seed(s.seed, uint64(s.next))
 	s.rng = rand.New(&s.pcg)
+	s.lazy = 4
+	if s.next%2 == 1 {
+		s.lazy = 64
+	}
 	s.next++
 	return true
 }
 
 func (s *random) Next(st *State) int {
-	return pick(s.rng, st)
-}
-
-// pick picks a rank and a step of it. Idle steps, and operations that nobody
-// flushes, come seldom.
-func pick(rng *rand.Rand, st *State) int {
 	for try := 0; ; try++ {
-		i := rng.IntN(len(st.Steps))
+		i := s.rng.IntN(len(st.Steps))
 		k := &st.Steps[i]
-		if k.Must || try > 1000 || (k.Idle && rng.IntN(idleOneIn) == 0) || (!k.Idle && rng.IntN(4) == 0) {
+		odds := 1 // it is taken in one of so many picks
+		switch {
+		case k.Idle:
+			odds = max(idleOneIn, st.Idles)
+		case k.Again:
+			odds = (st.Agains + crowd - 1) / crowd
+		case !k.Must:
+			odds = s.lazy
+		}
+		if odds == 1 || try > 1000 || s.rng.IntN(odds) == 0 {
 			return i
 		}
 	}

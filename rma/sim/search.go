@@ -31,6 +31,7 @@ type Step struct {
 	Op     int    // 1 + the place of the operation that takes effect among the rank's pending ones; 0: the rank sees its word, or wakes
 	Must   bool   // it must happen sooner or later; an operation that nobody flushes need not
 	Idle   bool   // a try again that cannot find anything new
+	Again  bool   // a try again after the word has changed
 	Word   uint64 // number of the word that it touches; noWord for none
 	Writes bool
 	Ends   bool // it ends the search: what has not taken effect by now never does
@@ -48,6 +49,8 @@ type State struct {
 	Did     Step // the last step
 	Visible bool // it let a rank pass a Visible mark
 	Beaten  int  // the rank whose last try has just failed, or -1
+	Idles   int  // steps that are Idle
+	Agains  int  // and Again
 	Counted bool // what happens depends on numbers of steps (there are faults): no two steps commute
 
 	w *world
@@ -241,7 +244,7 @@ func (e *search) execute() (cut bool, err error) {
 // steps lists what can happen. It reports false if nothing must.
 func (e *search) steps() bool {
 	s := &e.state
-	s.Steps = s.Steps[:0]
+	s.Steps, s.Idles, s.Agains = s.Steps[:0], 0, 0
 	must := false
 	if s.Last >= 0 {
 		must = e.stepsOf(e.w.ranks[s.Last])
@@ -304,6 +307,10 @@ func (e *search) stepsOf(r *rank) bool {
 		step.Word = r.seg.key(r.at, r.disp)
 		if !r.rung && *r.seg.word(r.at, r.disp) == r.seen {
 			step.Must, step.Idle = false, true
+			e.state.Idles++
+		} else {
+			step.Again = true
+			e.state.Agains++
 		}
 	case sleeping:
 	case ending:

@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -103,10 +104,10 @@ func Each(t *testing.T, jobs []Job, f func(t *testing.T, c rma.Comm)) {
 			name := strings.Split(t.Name(), "/")[0]
 			out, err := Rerun(t, j, name)
 			if err != nil {
-				t.Fatalf("%v: %v\n%s", j, err, tail(out))
+				t.Fatalf("%v: %v\n%s", j, err, report(out))
 			}
 			if !bytes.Contains(out, []byte("--- PASS: "+name)) {
-				t.Fatalf("%v: no test ran:\n%s", j, tail(out))
+				t.Fatalf("%v: no test ran:\n%s", j, report(out))
 			}
 		})
 	}
@@ -139,13 +140,24 @@ func Rerun(t *testing.T, j Job, name string, env ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// tail keeps the end of a long output, where the failure is.
-func tail(out []byte) []byte {
-	const most = 16 << 10
-	if len(out) > most {
-		return append([]byte("...\n"), out[len(out)-most:]...)
+// report is what of a job's output tells why it failed: all but the lines on tests
+// that passed or began, of which a conformance suite prints thousands, and of a long
+// rest the beginning, where the failure is, and the end.
+func report(out []byte) []byte {
+	const most = 8 << 10
+	var kept []byte
+	for line := range bytes.Lines(out) {
+		switch text := bytes.TrimSpace(line); {
+		case bytes.HasPrefix(text, []byte("--- PASS:")), bytes.HasPrefix(text, []byte("--- SKIP:")),
+			bytes.HasPrefix(text, []byte("=== ")), len(text) == 0:
+		default:
+			kept = append(kept, line...)
+		}
 	}
-	return out
+	if len(kept) <= 2*most {
+		return kept
+	}
+	return slices.Concat(kept[:most], []byte("\n...\n"), kept[len(kept)-most:])
 }
 
 // Mpirun is the name of the launcher that fits the MPI which rma/mpi was built for.
@@ -181,7 +193,10 @@ func Command(ctx context.Context, dir string, j Job, program string, args ...str
 			if err != nil {
 				return nil, err
 			}
-			// The pretended hosts share this one's cores.
+			// The pretended hosts share this one's cores, which Open MPI cannot know.
+			if os.Getenv("OMPI_MCA_mpi_yield_when_idle") == "" {
+				env = append(env, "OMPI_MCA_mpi_yield_when_idle=1")
+			}
 			line = append(line, "--bind-to", "none", "--mca", "plm_rsh_agent", agent, "-H", hosts(j))
 		}
 	} else if j.Hosts > 1 {

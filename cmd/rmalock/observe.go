@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"expvar"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/observe"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// observing are the flags of what can be seen of locks at work.
+type observing struct {
+	trace    string // file
+	counters string // address
+}
+
+// observingHelp is the part of a command's help that explains them.
+const observingHelp = `
+Seeing locks at work: --trace FILE writes a timeline for https://ui.perfetto.dev or
+chrome://tracing, with a row per rank: wait, handover (an arrow leads from the rank
+that released), hold, release. It is sampled: acquires that begin in the same 1 ms of
+every 50 ms, at most 500 of a rank each time, and all acquires of ranks that make
+less than 50,000 a second. The file appears when the job is done, and whole.
+--counters HOST:PORT serves counters of acquires, of waiting and of holding while
+the job runs: rank r of an MPI job at PORT+r, as /debug/vars (expvar, JSON) and
+/metrics (Prometheus). Counting reads the clock three times for each acquire, which
+quick acquires feel.`
+
+func (o *observing) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.trace, "trace", "", "file for a sampled timeline of the job, in Chrome's trace format")
+	f.StringVar(&o.counters, "counters", "", "address HOST:PORT at which to serve counters while the job runs; rank r at PORT+r")
+}
+
+// check reports what is wrong with the flags.
+func (o *observing) check(backend, lock string, runs int) error {
+	switch {
+	case o.trace == "" && o.counters == "":
+		return nil
+	case backend == simulated:
+		return errors.New("--trace and --counters show locks at work, not in virtual time: --backend inproc or mpi")
+	case lock == atomics:
+		return errors.New("--trace and --counters show locks, and --lock atomic is none")
+	case o.trace != "" && runs > 1:
+		return fmt.Errorf("--trace writes the timeline of one run, and these are %d", runs)
+	}
+	if _, _, err := o.address(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// atomics is the --lock that means none.
+const atomics = "atomic"
+
+// address is --counters in two.
+func (o *observing) address() (host string, port int, err error) {
+	if o.counters == "" {
+		return "", 0, nil
+	}
+	host, text, err := net.SplitHostPort(o.counters)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("--counters is %q, want HOST:PORT, such as localhost:9100", o.counters)
+	}
+	return host, port, nil
+}
+
+// around runs f, which is to wrap its tables of locks by what it is given, nil for
+// nothing. Collective. name is that of the locks. processes says that each rank is a
+// process of its own.
+func (o *observing) around(c rma.Comm, name string, processes bool, f func(wrap func(rma.Comm, lock.Table) lock.Table) error) error {
+	if o.trace == "" && o.counters == "" {
+		return f(nil)
+	}
+	var tr *observe.Trace
+	var file *os.File
+	stop, err := o.serve(c.Rank(), processes)
+	defer stop()
+	if err == nil && o.trace != "" && c.Rank() == 0 {
+		// Under another name until it is whole.
+		if file, err = os.CreateTemp(filepath.Dir(o.trace), ".trace-*"); err == nil {
+			defer os.Remove(file.Name())
+			defer file.Close()
+		}
+	}
+	if err := rma.Agree(c, err); err != nil {
+		return err
+	}
+	if o.trace != "" {
+		if tr, err = observe.NewTrace(c, observe.Sampling{}); err != nil {
+			return err
+		}
+	}
+	err = f(func(c rma.Comm, t lock.Table) lock.Table {
+		if o.counters != "" {
+			t = observe.Count(c, t, name)
+		}
+		if tr != nil {
+			t = tr.Table(t, name)
+		}
+		return t
+	})
+	if err != nil || tr == nil {
+		return err
+	}
+	if err := tr.Write(file); err != nil {
+		return err
+	}
+	if c.Rank() == 0 {
+		err = errors.Join(file.Chmod(0o644), file.Close(), os.Rename(file.Name(), o.trace))
+	}
+	return rma.Agree(c, err)
+}
+
+// serve serves the counters of this process until stop is called: at the port plus the
+// rank, or of ranks in one process by the first.
+func (o *observing) serve(rank int, processes bool) (stop func(), err error) {
+	if o.counters == "" || rank > 0 && !processes {
+		return func() {}, nil
+	}
+	host, port, err := o.address()
+	if err != nil {
+		return func() {}, err
+	}
+	if port > 0 {
+		port += rank
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return func() {}, fmt.Errorf("--counters: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/debug/vars", expvar.Handler())
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_ = observe.WritePrometheus(w) // the reader is gone
+	})
+	s := &http.Server{Handler: mux}
+	go func() { _ = s.Serve(l) }() // ends by Close
+	return func() { s.Close() }, nil
+}

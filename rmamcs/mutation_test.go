@@ -1,0 +1,68 @@
+package rmamcs_test
+
+import (
+	"testing"
+
+	"github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rmamcs"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// tree is a way of using the lock with N = 2 on 2, 3 and 4 ranks: element is the number
+// of each rank's element, by number of ranks.
+func tree(name string, tl int, element map[int][]int) lock.Info {
+	return lock.Info{Name: name, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		places := make([]topo.Place, c.Size())
+		for r, e := range element[c.Size()] {
+			places[r].Node = e
+		}
+		top, err := topo.Build(places)
+		if err != nil {
+			return nil, err
+		}
+		if top, err = top.Pick("node"); err != nil {
+			return nil, err
+		}
+		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: []int{tl, tl}})
+	}}
+}
+
+// TestMutants: the lock with a mistake does not pass.
+func TestMutants(t *testing.T) {
+	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 1, 1}}
+	apart := map[int][]int{2: {0, 1}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}}
+	locktest.RunMutantsOf(t, 2, equivalent(), tree("rmamcs", 1, together), tree("rmamcs, apart", 2, apart))
+}
+
+// equivalent are mistakes of the tree that are none with N = 2, and one that is not caught.
+func equivalent() []check.Equivalent {
+	const (
+		same  = "the word is what it waits to change from: it is the same wait"
+		free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
+		later = "a node that was lent may come back later, or before the hand-over: who knows its successor needs it no more"
+		short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
+		root  = "nobody outside the root: nobody looks at what STATUS says there but whether the node is lent, and a rank with one lock lends one node at a time"
+		hole  = "not equivalent and not caught: its schedule is too rare for the search; the same line is caught in acquire and in release"
+		next  = "nobody writes NEXT of a node before its owner swaps TAIL again"
+	)
+	out := []check.Equivalent{
+		{Phase: check.Acquiring, Step: "Put rmamcs.STATUS1", Before: "Await rmamcs.NEXT1", Mutation: check.Late, Why: free},
+		{Phase: check.Trying, Step: "Put rmamcs.STATUS1", Before: "Await rmamcs.NEXT1", Mutation: check.Late, Why: free},
+		{Phase: check.Trying, Step: "Flush of Put rmamcs.NEXT1", Mutation: check.NoFlush, Why: hole},
+		{Phase: check.Releasing, Step: "Put rmamcs.STATUS1", Mutation: check.Late, Why: free},
+		{Phase: check.Releasing, Step: "Put rmamcs.NEXT0", Mutation: check.Late, Why: next},
+		{Phase: check.Releasing, Step: "Put rmamcs.STATUS0", Before: "Flush of Get rmamcs.NEXT1", Mutation: check.Forget, Why: root},
+		{Phase: check.Releasing, Step: "Flush of Get rmamcs.STATUS0", Mutation: check.NoFlush, Why: short + "; " + root},
+		{Phase: check.Releasing, Step: "Flush of Get rmamcs.NEXT", Mutation: check.NoFlush, Why: short},
+	}
+	for _, before := range []string{"Await rmamcs.NEXT0", "Flush of CompareAndSwap rmamcs.TAIL0", "Flush of Get rmamcs.NEXT0", "Flush of Get rmamcs.STATUS0", "Flush of Put rmamcs.STATUS0"} {
+		out = append(out, check.Equivalent{Phase: check.Releasing, Step: "Put rmamcs.STATUS0", Before: before, Mutation: check.Late, Why: later})
+	}
+	for _, phase := range []check.Phase{check.Acquiring, check.Trying, check.Releasing} {
+		out = append(out, check.Equivalent{Phase: phase, Step: "Await", Mutation: check.AnyChange, Why: same})
+	}
+	return out
+}

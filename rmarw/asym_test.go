@@ -1,0 +1,176 @@
+package rmarw
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// TestLimit: arrivals and limits wrap; a reader that came before the limit is let in,
+// and one that reached it is not.
+func TestLimit(t *testing.T) {
+	for _, start := range []int64{0, 1, 1<<(limitBits-1) - 1, limitMask - 1, limitMask} {
+		for _, n := range []int64{1, 2, MaxTR} {
+			s := start * arrival
+			d := limit(5*nextPhase, s, n)
+			if d/nextPhase != 5 || d&shut != 0 || d&limited == 0 {
+				t.Fatalf("limit %d after %d: DOOR %#x", n, start, d)
+			}
+			for _, c := range []struct {
+				after int64
+				in    bool
+			}{{0, true}, {n - 1, true}, {n, false}, {n + maxReaders, false}} {
+				got := s + c.after*arrival + 3*one + oddOne // readers do not matter
+				if lets(d, got) != c.in || lets(d|shut, got) || !lets(d&^limited, got) {
+					t.Errorf("limit %d after %d arrivals: number %d later is let in: %v", n, start, c.after, lets(d, got))
+				}
+			}
+		}
+	}
+	if d := after((1<<(61-limitBits)-1)*nextPhase | shut | limited | 7); d != 0 {
+		t.Errorf("after the last phase comes DOOR %#x", d)
+	}
+	if s := int64(-1); field(s, one) != maxReaders || field(s, oddOne) != maxReaders {
+		t.Errorf("fields of %#x", s)
+	}
+}
+
+// TestTRIsGranted: once a writer's announcement has reached a counter with a reader in
+// it, T_R readers come in and no more, until the writer was in; then those that waited
+// are.
+func TestTRIsGranted(t *testing.T) {
+	const tr = 3
+	err := inproc.Run(3, func(c rma.Comm) error {
+		top, err := topo.Parse("node:1 rank:3")
+		if err != nil {
+			return err
+		}
+		l, err := New(c, Config{Topology: top, Thresholds: topo.Thresholds{TR: tr, TDC: topo.TDC{Ranks: 3}}, DC: Asymmetric})
+		if err != nil {
+			return err
+		}
+		ctx, w, at := context.Background(), l.tree.W, l.counter(0, 0)
+		enter := func() error { return l.Lock(ctx, 0, lock.Shared) }
+		leave := func() error { return l.Unlock(0, lock.Shared) }
+		if c.Rank() == 0 {
+			if err := enter(); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		switch c.Rank() {
+		case 0: // until the other reader is refused
+			for try := 0; ; try++ {
+				s, err := w.GetFlush(at.host, at.disp+readers)
+				if err != nil {
+					return err
+				}
+				if field(s, evenOne) == 1 {
+					break
+				}
+				if err := w.Backoff(at.host, at.disp+readers, s, try); err != nil {
+					return err
+				}
+			}
+			if err := leave(); err != nil {
+				return err
+			}
+		case 1:
+			if err := l.Lock(ctx, 0, lock.Exclusive); err != nil {
+				return err
+			}
+			s, err := w.GetFlush(at.host, at.disp+readers)
+			if err != nil {
+				return err
+			}
+			if field(s, one) != 0 || field(s, evenOne) != 1 || s/arrival != 1+tr+1 {
+				t.Errorf("the writer is in with READERS %#x, want T_R arrivals after the first and one that waits", s)
+			}
+			if err := l.Unlock(0, lock.Exclusive); err != nil {
+				return err
+			}
+		case 2:
+			if _, err := w.Await(at.host, at.disp+door, rma.AtLeast(limited)); err != nil {
+				return err
+			}
+			for range tr {
+				if got, err := l.TryLock(0, lock.Shared); got || err != nil {
+					t.Errorf("TryRLock while a writer waits: %v, %v", got, err)
+				}
+				if err := enter(); err != nil {
+					return err
+				}
+				if err := leave(); err != nil {
+					return err
+				}
+			}
+			if err := enter(); err != nil { // waits for the writer
+				return err
+			}
+			d, err := w.GetFlush(at.host, at.disp+door)
+			if err != nil {
+				return err
+			}
+			if d/nextPhase != 1 {
+				t.Errorf("the reader beyond T_R is in with DOOR %#x, want phase 1", d)
+			}
+			if err := leave(); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if err := l.Idle(); err != nil {
+			t.Error(err)
+		}
+		return l.Free()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDC: the asymmetric counter is the default on several nodes, where counters are
+// within them, and is refused where they are not.
+func TestDC(t *testing.T) {
+	for _, s := range []struct {
+		nodes int
+		tdc   topo.TDC
+		asked DC
+		want  DC
+	}{
+		{1, topo.TDC{}, 0, Symmetric},
+		{1, topo.TDC{}, Asymmetric, Asymmetric},
+		{2, topo.TDC{}, 0, Asymmetric},
+		{2, topo.TDC{}, Symmetric, Symmetric},
+		{2, topo.TDC{Ranks: 4}, 0, Symmetric},
+		{2, topo.TDC{Ranks: 4}, Asymmetric, 0},
+	} {
+		err := inproc.RunNodes(s.nodes, 4/s.nodes, func(c rma.Comm) error {
+			l, err := New(c, Config{Thresholds: topo.Thresholds{TDC: s.tdc}, DC: s.asked})
+			if s.want == 0 {
+				if err == nil {
+					t.Errorf("%d nodes, T_DC %v, DC %v: no error", s.nodes, s.tdc, s.asked)
+				}
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if got := l.Config().DC; got != s.want {
+				t.Errorf("%d nodes, T_DC %v: DC is %v, want %v", s.nodes, s.tdc, got, s.want)
+			}
+			return l.Free()
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

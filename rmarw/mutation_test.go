@@ -1,0 +1,88 @@
+package rmarw_test
+
+import (
+	"testing"
+
+	"github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rmarw"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// tree is a way of using the lock on 2, 3 and 4 ranks, with so many counters.
+func tree(name string, dc rmarw.DC, counters, tl int, tr int64, texts ...string) lock.Info {
+	return lock.Info{Name: name, Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		top, err := topo.Parse(texts[c.Size()-2])
+		if err != nil {
+			return nil, err
+		}
+		th := topo.Thresholds{TR: tr, TDC: topo.TDC{Ranks: (c.Size() + counters - 1) / counters}}
+		for range top.Levels() {
+			th.TL = append(th.TL, tl)
+		}
+		t, err := rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th, DC: dc})
+		if err == nil {
+			err = t.StartAt(1<<37 - 2) // half way round, so that ARRIVE alone does not tell the phase
+		}
+		return t, err
+	}}
+}
+
+// TestMutants: the lock with a mistake does not pass.
+func TestMutants(t *testing.T) {
+	locktest.RunMutantsOf(t, 12, equivalent(),
+		tree("rmarw", rmarw.Symmetric, 1, 1, 2, "rank:2", "rank:3", "rank:4"),
+		tree("rmarw, more counters", rmarw.Symmetric, 4, 1, 1, "rank:2", "rank:3", "rank:4"),
+		tree("rmarw, more counters, T_R 2", rmarw.Symmetric, 4, 1, 2, "rank:2", "rank:3", "rank:4"))
+}
+
+// asym is the lock with the asymmetric counter: one on a node, and one per rank on several.
+func asym(name string, tl int, tr int64) lock.Info {
+	apart := tree(name, rmarw.Asymmetric, 4, tl, tr, "rank:2", "rank:3", "rank:4")
+	together := tree(name, rmarw.Asymmetric, 1, tl, tr, "node:1 rank:2", "node:1 rank:3", "node:1 rank:4")
+	info := apart
+	info.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
+		if c.Node().Count > 1 {
+			return apart.Open(c, n, home)
+		}
+		return together.Open(c, n, home)
+	}
+	return info
+}
+
+// TestAsymmetricMutants: nor does it with the asymmetric counter.
+func TestAsymmetricMutants(t *testing.T) {
+	locktest.RunMutantsOf(t, 4, nil, asym("rmarw, asym", 1, 1), asym("rmarw, asym, T_R 2", 1, 2))
+}
+
+// equivalent are mistakes that are none, and two that are not caught.
+func equivalent() []check.Equivalent {
+	const (
+		same  = "the word is what it waits to change from: it is the same wait"
+		alone = "one rank at a time opens a phase, and nobody else changes GATE"
+		again = "to take TURN for 0 is to look again at once"
+		guess = "to take ARRIVE for 0 costs the CompareAndSwap that then fails, and no more"
+		last  = "doOpen ends with a flush of all"
+		rare  = "not equivalent and not caught: TURN must be rung four times while one rank is half way through"
+		queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it rings for the readers"
+	)
+	return []check.Equivalent{
+		{Phase: check.Trying, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Torn, Why: rare},
+		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
+		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
+		{Phase: check.Acquiring, Step: "Flush of Get rmarw.TURN", Mutation: check.NoFlush, Why: again},
+		{Phase: check.Trying, Step: "Flush of Get rmarw.ARRIVE", Mutation: check.NoFlush, Why: guess},
+		{Phase: check.Acquiring, Step: "Await rmarw.STATUS0", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Acquiring, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Trying, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Releasing, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
+		{Phase: check.Acquiring, Writers: true, Step: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.NoFlush, Why: last},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Late, Why: last},
+		{Phase: check.Acquiring, Writers: true, Step: "Flush of Accumulate SUM rmarw.DEPART", Mutation: check.NoFlush, Why: queue},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.DEPART", Mutation: check.Late, Why: queue},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.DEPART", Mutation: check.Torn, Why: queue},
+	}
+}
