@@ -54,6 +54,9 @@ func asym(name string, tl int, tr int64) lock.Info {
 
 // TestAsymmetricMutants: nor does it with the asymmetric counter.
 func TestAsymmetricMutants(t *testing.T) {
+	if !deep() {
+		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
+	}
 	locktest.RunMutantsOf(t, 4, nil, asym("rmarw, asym", 1, 1), asym("rmarw, asym, T_R 2", 1, 2))
 }
 
