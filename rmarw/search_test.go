@@ -71,6 +71,9 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 			if tl > 1 && p.Writers < 2 || tr > 1 && p.Writers == p.Ranks {
 				continue
 			}
+			if tl != tr && p.Writers > 1 && p.Writers < p.Ranks && p.Acquires > 1 && !deep() {
+				continue // takes long
+			}
 			t.Run(fmt.Sprintf("%v, %s, %dx%d, %d writers, T_DC %s, T_L %d, T_R %d", dc, text, p.Ranks, p.Acquires, p.Writers, tdc, tl, tr), func(t *testing.T) {
 				t.Parallel()
 				p := p
@@ -89,8 +92,8 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 // TestExhaustive: with one counter, all schedules of 2 ranks with 2 acquires, of 3 with
 // 1, and of 3 writers with 1 and N = 2; those of 3 with 2 acquires and up to 2
 // preemptions, and of 4 with 1 and up to 2, N = 1 and N = 2; with the asymmetric counter
-// all of 3 with 2 and N = 1 but for one writer (3 preemptions), and of 4 with 1 and up to
-// 3 preemptions. With RMALOCK_DEEP all schedules of 3 ranks with 2 acquires, which are
+// all of 3 with 2, two of them writers, T_L = T_R, and of 4 with 1 and up to 3
+// preemptions. With RMALOCK_DEEP all schedules of 3 ranks with 2 acquires, which are
 // millions of states each, those of 4 with 2 acquires and up to 3 preemptions, and a
 // counter for each rank.
 func TestExhaustive(t *testing.T) {
@@ -102,18 +105,17 @@ func TestExhaustive(t *testing.T) {
 	}
 	for writers := range 4 {
 		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
-		each(t, rmarw.Symmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, 2)
-		if writers != 1 { // millions of states with 1
-			each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
-		}
 	}
-	each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 1}, 3)
+	for writers := 1; writers <= 2; writers++ {
+		each(t, rmarw.Symmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, 2)
+	}
+	each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 1}, 2) // whole: millions of states
+	each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 2}, sim.Unbounded)
 	each(t, rmarw.Symmetric, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
 	each(t, rmarw.Asymmetric, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
 	each(t, rmarw.Symmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 2)
 	each(t, rmarw.Symmetric, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 3}, 2)
 	each(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 3)
-	each(t, rmarw.Asymmetric, "node:2 rank:2", "2", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 2)
 }
 
 // TestExhaustiveDeep is the deep part of TestExhaustive.
@@ -128,6 +130,7 @@ func TestExhaustiveDeep(t *testing.T) {
 		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
 		all(t, "rank:3", "1", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
 	}
+	each(t, rmarw.Asymmetric, "node:2 rank:2", "2", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 3)
 	for _, text := range []string{"node:1 rank:3", "node:3 rank:1"} {
 		all(t, text, "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
 	}
@@ -189,7 +192,7 @@ func TestTriesSeeEachDeparture(t *testing.T) {
 // TestRandom: up to 16 ranks, N of 1 to 4, with a counter for each rank, for some, and
 // for all.
 func TestRandom(t *testing.T) {
-	drawn(t, shape{"rank:4", 4, nil}, []string{"1", "4"}, 3, 300)
+	drawn(t, shape{"rank:4", 4, nil}, []string{"1", "4"}, 3, 150)
 	for _, s := range []shape{
 		{"rank:16", 16, nil},
 		{"node:4 rank:4", 16, []string{"node"}},
@@ -197,7 +200,7 @@ func TestRandom(t *testing.T) {
 		{"rack:2 node:2 rank:4", 16, []string{"rack"}},
 		{"rack:2 node:2 numa:2 rank:2", 16, []string{"rack", "node", "numa"}},
 	} {
-		drawn(t, s, []string{"1", "4", "16"}, 3, 300)
+		drawn(t, s, []string{"1", "4", "16"}, 3, 120)
 	}
 }
 
