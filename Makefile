@@ -37,9 +37,12 @@ vet: setup ## go vet with and without cgo, and both MPIs
 test-go: setup ## all packages without cgo: inproc, locks, hashtable, topology, program
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
 
-test-race: setup ## the same under the race detector, in short mode; not the simulator, whose ranks are one goroutine at a time
-	$(GO) test -race -short $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /examples)
+test-race: setup ## the same under the race detector, in short mode; not the searches, whose ranks are one goroutine at a time
+	$(GO) test -race -short -skip $(SEARCHES) $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /examples)
 	$(GO) test -race -short -run 'Spread|TestConformance$$' ./check ./rma/sim
+
+# Tests whose ranks are coroutines of one thread.
+SEARCHES = 'Search|Exhaustive|Random|Mutants|Fairness|Listings|TestTries'
 
 test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI and MPICH; one host and two
 	$(GO) test -count=1 -p 1 -timeout 20m $(MPI_TESTS)

@@ -2,10 +2,12 @@ package rmarw
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
 	"github.com/rmalock/rmalock/topo"
 )
@@ -172,5 +174,54 @@ func TestDC(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestCosts: a reader makes three operations and no far one; a writer that meets no
+// reader closes two counters with three flushes of all and opens them with two.
+func TestCosts(t *testing.T) {
+	err := inproc.RunNodes(2, 2, func(c rma.Comm) error {
+		var n hook.Tally
+		l, err := New(hook.Count(c, &n), Config{Home: 1})
+		if err != nil {
+			return err
+		}
+		ctx := context.Background()
+		for r := range c.Size() {
+			if err := c.Barrier(); err != nil {
+				return err
+			}
+			if r != c.Rank() {
+				continue
+			}
+			n.Reset()
+			if err := errors.Join(l.Lock(ctx, 0, lock.Shared), l.Unlock(0, lock.Shared)); err != nil {
+				return err
+			}
+			near := n.Ops(rma.KindFetchAndOp, hook.Own) + n.Ops(rma.KindFetchAndOp, hook.Mate) +
+				n.Ops(rma.KindGet, hook.Own) + n.Ops(rma.KindGet, hook.Mate) +
+				n.Ops(rma.KindAccumulate, hook.Own) + n.Ops(rma.KindAccumulate, hook.Mate)
+			far := n.Flushes(hook.Far) + n.FlushAlls()
+			for k := rma.Kind(0); k <= rma.KindGetBulk; k++ {
+				far += n.Ops(k, hook.Far)
+			}
+			if near != 3 || far != 0 {
+				t.Errorf("rank %d: a reader made %d near operations and %d far ones and flushes, want 3 and 0:\n%v", r, near, far, &n)
+			}
+			n.Reset()
+			if err := errors.Join(l.Lock(ctx, 0, lock.Exclusive), l.Unlock(0, lock.Exclusive)); err != nil {
+				return err
+			}
+			if n.FlushAlls() != 5 {
+				t.Errorf("rank %d: a writer flushed all %d times, want 5:\n%v", r, n.FlushAlls(), &n)
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		return l.Free()
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
