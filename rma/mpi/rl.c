@@ -145,9 +145,8 @@ int rl_versions(int *version, int *subversion, char *lib, int n) {
 }
 
 // Some MPI_Finalize never return (MPICH 4.0.2 with UCX over TCP): a thread of its
-// own calls it, and the process leaves without it. One that hangs spins, and one that
-// is slow since others have the cores does not get to: the time that counts is the
-// thread's own on a core.
+// own calls it, and the process leaves without it, at once if the thread has spun for so
+// long on a core: one that is slow since others have the cores has not.
 static volatile int finalized;
 static void *finalize_thread(void *arg) {
 	(void)arg;

@@ -180,7 +180,8 @@ func libraryName(text string) string {
 
 // Close waits for all ranks and ends MPI if this package started it. Collective.
 // Windows must have been freed. An MPI_Finalize that has not returned after three seconds
-// on a core or a minute in all (MPICH 4.0.2 over TCP) is left behind: the process may exit.
+// on a core, or a minute in all, ten seconds with MPICH (4.0.2 hangs there over TCP), is
+// left behind: the process may exit.
 func (w *World) Close() error {
 	err := w.Barrier()
 	w.end(err == nil)
@@ -201,7 +202,11 @@ func (w *World) end(all bool) {
 		unwatch()
 		if p.started {
 			p.done = true
-			C.rl_finalize(C.int64_t(3*time.Second), C.int64_t(time.Minute))
+			wait := time.Minute
+			if Library == "MPICH" {
+				wait = 10 * time.Second
+			}
+			C.rl_finalize(C.int64_t(3*time.Second), C.int64_t(wait))
 		}
 	}
 }
