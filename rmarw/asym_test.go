@@ -41,6 +41,18 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// TestDeparts: DEPART tells what has departed from the largest T_R down to as many that
+// wait, in any phase.
+func TestDeparts(t *testing.T) {
+	for _, phase := range []int64{0, 1, 1<<38 - 1, 1<<39 - 1} {
+		for _, n := range []int64{MaxTR, 1, 0, -1, -MaxTR} {
+			if got := departs(phase<<phaseShift + n); got != n {
+				t.Errorf("phase %d, %d departed: departs says %d", phase, n, got)
+			}
+		}
+	}
+}
+
 // TestTRIsGranted: once a writer's announcement has reached a counter with a reader in
 // it, T_R readers come in and no more, until the writer was in; then those that waited
 // are.

@@ -18,8 +18,8 @@ import (
 // once, in either mode. One more is lock.ErrTooManyHeld.
 const MaxHeld = dt.MaxHeld
 
-// MaxTR is the largest T_R.
-const MaxTR = 1 << (phaseShift - 1)
+// MaxTR is the largest T_R: what DEPART can count in a phase.
+const MaxTR = 1<<(phaseShift-1) - 1
 
 // Config of a Table.
 type Config struct {

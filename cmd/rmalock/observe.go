@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/observe"
 	"github.com/rmalock/rmalock/rma"
@@ -48,7 +49,7 @@ func (o *observing) check(backend, lock string, runs int) error {
 		return nil
 	case backend == simulated:
 		return errors.New("--trace and --counters show locks at work, not in virtual time: --backend inproc or mpi")
-	case lock == atomics:
+	case lock == bench.Atomic:
 		return errors.New("--trace and --counters show locks, and --lock atomic is none")
 	case o.trace != "" && runs > 1:
 		return fmt.Errorf("--trace writes the timeline of one run, and these are %d", runs)
@@ -58,9 +59,6 @@ func (o *observing) check(backend, lock string, runs int) error {
 	}
 	return nil
 }
-
-// atomics is the --lock that means none.
-const atomics = "atomic"
 
 // address is --counters in two.
 func (o *observing) address() (host string, port int, err error) {
