@@ -268,9 +268,9 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 			switch {
 			case !states:
 			case cfg.Locks != nil:
-				s.Home(fingerprint(cfg.Locks)*64 + uint64(i))
+				s.Home(func() uint64 { return fingerprint(cfg.Locks)*64 + uint64(i) })
 			default:
-				s.Home(uint64(i))
+				s.Home(func() uint64 { return uint64(i) })
 			}
 		}
 		for i, k := range scripts[c.Rank()] {

@@ -98,14 +98,14 @@ func (p *Plan) body(h *hall) func(rma.Comm) error {
 		h.promised(c.Rank(), k.table, scripts)
 		for i, v := range scripts[c.Rank()] {
 			if h.states {
-				k.s.Home((fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote))
+				k.s.Home(func() uint64 { return (fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote) })
 			}
 			k.at.Visit = i
 			if err := k.visit(v); err != nil {
 				return err
 			}
 		}
-		k.s.Home(uint64(k.wrote))
+		k.s.Home(func() uint64 { return uint64(k.wrote) })
 		if err := k.s.End(); err != nil {
 			return err
 		}

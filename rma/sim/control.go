@@ -48,13 +48,14 @@ func (c *Comm) End() error {
 }
 
 // Home says that the rank's state, apart from operations that it has not flushed, is
-// described by h: states with equal numbers go on alike. It is what lets a search see
-// that it has been at a state before.
-func (c *Comm) Home(h uint64) {
+// described by state(): states with equal numbers go on alike. It is what lets a search
+// see that it has been at a state before.
+func (c *Comm) Home(state func() uint64) {
 	r := c.r
 	if r.w.search == nil {
 		return
 	}
+	h := r.w.search.home(state)
 	r.history, r.issued = told(1<<40, int64(h)), 0
 	for i, o := range r.pending {
 		o.number = 1<<50 + uint64(i)
@@ -76,6 +77,16 @@ func (c *Comm) Home(h uint64) {
 		r.history += told(told(1<<51+uint64(f.slot), int64(f.seg.key(f.target, 0))), f.value)
 	}
 	r.before, r.beforeIssued, r.beforeOpen = r.history, 0, true
+}
+
+// home is state(), which is not called again where the execution is as the last one.
+func (e *search) home(state func() uint64) uint64 {
+	depth := e.state.Depth
+	if e.homed >= len(e.homes) || e.homes[e.homed].depth != depth || depth > e.same {
+		e.homes = append(e.homes[:e.homed], home{depth, state()})
+	}
+	e.homed++
+	return e.homes[e.homed-1].h
 }
 
 // Visible says that the check saw this moment: a search does not take schedules for

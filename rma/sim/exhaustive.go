@@ -1,6 +1,9 @@
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Exhaustive goes depth-first through all schedules that can lead to different
 // states, without the tries that cannot succeed. Two reductions keep it finite and
@@ -57,12 +60,15 @@ func (x *Exhaustion) Begin() bool {
 	return len(x.frames) > 0
 }
 
+// follows: all but the last choice is as before.
+func (x *Exhaustion) follows() int { return max(0, len(x.frames)-1) }
+
 func (x *Exhaustion) Next(s *State) int {
 	x.state = s
 	d := s.Depth
 	if d < len(x.frames) {
 		f := &x.frames[d]
-		if f.choice >= len(s.Steps) || f.steps[f.choice] != s.Steps[f.choice] {
+		if !slices.Equal(f.steps, s.Steps) {
 			panic("sim: a body is not deterministic: it has other steps when it is run again")
 		}
 		return f.choice

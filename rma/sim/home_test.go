@@ -26,7 +26,7 @@ func TestHomeKeeps(t *testing.T) {
 	}
 	rest := func(s *sim.Comm, at ...uint64) {
 		for _, h := range append(at, 9) {
-			s.Home(h)
+			s.Home(func() uint64 { return h })
 			s.Sleep(1)
 		}
 	}
@@ -75,7 +75,7 @@ func TestHomeKeeps(t *testing.T) {
 		{"homes next to each other", []part{
 			func(s *sim.Comm, w *rma.Window, saw func(...int64)) error {
 				v, err := w.GetFlush(1, 0)
-				s.Home(uint64(v))
+				s.Home(func() uint64 { return uint64(v) })
 				s.Sleep(1)
 				saw(v)
 				return err

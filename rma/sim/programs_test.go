@@ -259,7 +259,7 @@ func (p *program) run(s *sim.Comm, w *rma.Window, part rma.Comm, code []instruct
 			return nil, err
 		}
 		if p.homes {
-			s.Home(uint64(pc) + textHash(fmt.Sprint(reads))&^7) // numbers next to each other
+			s.Home(func() uint64 { return uint64(pc) + textHash(fmt.Sprint(reads))&^7 }) // numbers next to each other
 		}
 	}
 	return reads, nil

@@ -70,6 +70,10 @@ type Scheduler interface {
 	End(failed bool)
 }
 
+// A follower is a Scheduler that knows how many steps at the beginning of the
+// execution to come are those of the last: it is not asked for them.
+type follower interface{ follows() int }
+
 // Errors of an execution.
 var (
 	ErrDeadlock = errors.New("deadlock")
@@ -116,6 +120,16 @@ type search struct {
 	nic       map[uint64]*operation // words that an operation of a NIC is half through with
 	writers   map[uint64]int        // flag words that are being written, and the rank
 	faults    []stop                // by fault
+	way       []Step                // of the last execution
+	same      int                   // steps at the beginning of this one that are those of the last
+	homes     []home                // what Comm.Home was told, in order
+	homed     int                   // of these, in this execution
+}
+
+// A home is a rank's state as Comm.Home was told it after a number of steps.
+type home struct {
+	depth int
+	h     uint64
 }
 
 // Counts counts what a rank did since Begin.
@@ -201,7 +215,11 @@ func (e *search) execute() (cut bool, err error) {
 	w := e.w
 	w.reset()
 	e.on, e.violation, e.extra, e.mem, e.paused = false, nil, nil, 0, 0
-	e.choices, e.events, e.looks = e.choices[:0], nil, 0
+	e.choices, e.events, e.looks, e.same = e.choices[:0], nil, 0, 0
+	e.homes, e.homed = e.homes[:e.homed], 0
+	if f, ok := e.scheduler.(follower); ok && len(e.Faults) == 0 { // which look at what can happen
+		e.same = f.follows()
+	}
 	clear(e.nic)
 	clear(e.writers)
 	clear(e.faults)
@@ -219,22 +237,30 @@ func (e *search) execute() (cut bool, err error) {
 			e.violation = w.failed
 			break
 		}
+		if e.on && len(e.choices) < e.same {
+			e.choices = e.choices[:len(e.choices)+1]
+			e.do(e.way[len(e.choices)-1])
+			continue
+		}
 		if !e.steps() && !(e.resumed() && e.steps()) {
 			e.violation = e.deadlock()
 			break
 		}
-		i := e.turn()
-		if e.on {
-			if len(e.choices) >= e.MaxSteps {
-				e.violation = fmt.Errorf("%w: %d, and %s", ErrEndless, len(e.choices), e.whoWaits())
-				break
-			}
-			if i = e.scheduler.Next(&e.state); i < 0 {
-				cut = true
-				break
-			}
-			e.choices = append(e.choices, i)
+		if !e.on {
+			e.do(e.state.Steps[e.turn()])
+			continue
 		}
+		if len(e.choices) >= e.MaxSteps {
+			e.violation = fmt.Errorf("%w: %d, and %s", ErrEndless, len(e.choices), e.whoWaits())
+			break
+		}
+		i := e.scheduler.Next(&e.state)
+		if i < 0 {
+			cut = true
+			break
+		}
+		e.way = append(e.way[:len(e.choices)], e.state.Steps[i])
+		e.choices = append(e.choices, i)
 		e.do(e.state.Steps[i])
 	}
 	w.abort()
