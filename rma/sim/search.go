@@ -218,7 +218,7 @@ func (e *search) execute() (cut bool, err error) {
 	e.choices, e.events, e.looks, e.same = e.choices[:0], nil, 0, 0
 	e.homes, e.homed = e.homes[:e.homed], 0
 	if f, ok := e.scheduler.(follower); ok && len(e.Faults) == 0 { // which look at what can happen
-		e.same = f.follows()
+		e.same = min(f.follows(), len(e.way)) // it may have begun with another engine
 	}
 	clear(e.nic)
 	clear(e.writers)
