@@ -23,7 +23,7 @@ build: ## bin/rmalock (Open MPI) and bin/rmalock-mpich
 	$(GO) build -o bin/rmalock ./cmd/rmalock
 	$(GO) build -tags mpich -o bin/rmalock-mpich ./cmd/rmalock
 
-run: setup build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, under D-MCS, verified
+run: setup build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, under RMA-RW, verified
 	mpirun.openmpi --oversubscribe -n 4 bin/rmalock dht
 
 test: setup vet test-go test-race test-mpi test-hosts test-slurm ## everything below

@@ -11,7 +11,7 @@
 //
 // Locks are not recursive: Lock of a lock that the rank holds panics, and so does
 // Unlock of one that it does not hold. A handle belongs to one rank and to one
-// goroutine at a time, and must not be copied.
+// goroutine at a time, and must not be copied. [Local] is for more goroutines.
 //
 // A context that can end (with a deadline, or cancelled) changes how a lock is
 // taken: by trying, without queueing, until it succeeds or the context ends. That

@@ -108,7 +108,7 @@ func TestRegistry(t *testing.T) {
 	for _, i := range lock.All() {
 		names = append(names, i.Name)
 	}
-	if want := []string{"alpha", "dmcs", "zeta"}; !slices.Equal(names, want) {
+	if want := []string{"alpha", "dmcs", "rmarw", "zeta"}; !slices.Equal(names, want) {
 		t.Errorf("the registry lists %q, want %q", names, want)
 	}
 	i, err := lock.Lookup("alpha")
@@ -116,7 +116,7 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("Lookup found %+v, %v", i, err)
 	}
 	_, err = lock.Lookup("beta")
-	if !errors.Is(err, lock.ErrConfig) || !strings.Contains(err.Error(), `no lock is called "beta"; there are: alpha, dmcs, zeta`) {
+	if !errors.Is(err, lock.ErrConfig) || !strings.Contains(err.Error(), `no lock is called "beta"; there are: alpha, dmcs, rmarw, zeta`) {
 		t.Errorf("Lookup of an unknown lock: %v", err)
 	}
 	for _, c := range []struct {

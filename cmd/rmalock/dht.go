@@ -65,7 +65,8 @@ mpirun and in batch jobs it is not.
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.backend.flags(cmd)
-	lockFlag(cmd, &o.lock, degree.Atomic+"\tno lock: the hashtable's own atomics")
+	cmd.Flags().StringVar(&o.lock, "lock", dhtLock, "name of the lock, or "+degree.Atomic+"; \"rmalock locks\" lists them")
+	complete(cmd, "lock", append([]string{degree.Atomic + "\tno lock: the hashtable's own atomics"}, lockNames()...)...)
 	f := cmd.Flags()
 	f.StringVar(&o.edges, "edges", "", "file of edges to read, instead of a random graph")
 	f.IntVar(&o.scale, "scale", 14, "random graph: it has 2^scale vertices and 16 times as many edges")

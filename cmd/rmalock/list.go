@@ -80,12 +80,6 @@ in rmarw:TR=1000.`,
 	return cmd
 }
 
-// lockFlag adds --lock, which completes to the names of locks.
-func lockFlag(cmd *cobra.Command, name *string, more ...string) {
-	cmd.Flags().StringVar(name, "lock", defaultLock, "name of the lock; \"rmalock locks\" lists them")
-	complete(cmd, "lock", append(more, lockNames()...)...)
-}
-
 // lockNames are the names of locks and their titles, for completion.
 func lockNames() []string {
 	var out []string

@@ -8,5 +8,8 @@ import (
 	_ "github.com/rmalock/rmalock/rmarw"
 )
 
-// defaultLock is what commands use without --lock.
-const defaultLock = "dmcs"
+// What commands use without --lock.
+const (
+	defaultLock = "dmcs"
+	dhtLock     = "rmarw" // as in section 5.3 of rma-rw
+)
