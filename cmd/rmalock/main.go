@@ -95,7 +95,7 @@ Unless it is set, each rank of an MPI job takes its share of its node's cores.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newTopo(), newDHT(), newBench(), newCheck(), newLocks(), newVersion())
+	root.AddCommand(newTopo(), newDHT(), newBench(), newTune(), newCheck(), newLocks(), newVersion())
 	return root
 }
 

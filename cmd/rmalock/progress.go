@@ -39,7 +39,7 @@ func (p *progress) report(done, total int64) {
 
 // clear takes the bar away.
 func (p *progress) clear() {
-	if p.bar != nil {
+	if p != nil && p.bar != nil {
 		_ = p.bar.Clear()
 	}
 }

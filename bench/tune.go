@@ -1,0 +1,310 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rmalock/rmalock/topo"
+)
+
+// A Tuner looks for the thresholds of rmamcs or rmarw that suit a machine and a
+// workload: one after the other, the others as they are, each value against the best so
+// far in rounds in which all of them run once, in an order that is drawn. A round's
+// figures are compared with each other and with no other round's, since machines have
+// good and bad moments.
+//
+// More of T_L and T_R is hardly ever slower, and less fair. So the value that is taken is the
+// smallest whose throughput is within Slack of the best one's; of numbers of counters, the
+// default if it is. Then what was found runs against the defaults, in rounds of their own; it
+// is kept if it wins each of them, or is as fast and smaller.
+type Tuner struct {
+	Lock     string         // "rmamcs" or "rmarw"
+	Topology *topo.Topology // of the lock, with the levels it is to use
+	Rounds   int            // 0 means 5
+	Seed     uint64         // of the orders, and of the first round's runs
+	// Measure makes a run of a lock in text. In a job all ranks call it, and it returns
+	// the same at all of them.
+	Measure func(lock string, seed uint64) (Sample, error)
+	// Tried, if not nil, is called after each run with the number of runs made and of those
+	// there will be.
+	Tried func(done, all int)
+}
+
+// Slack is the share of throughput that is given for a smaller threshold.
+const Slack = 0.05
+
+// A Sample is what a Tuner looks at of a run.
+type Sample struct {
+	PerSecond      float64 // acquires of all ranks
+	ShareDeviation float64
+	P99            float64 // ns
+}
+
+// A Trial is a value of a threshold, and how it did.
+type Trial struct {
+	Threshold string `json:"threshold"` // "T_DC", "T_L of node", "T_R"
+	Value     string `json:"value"`
+	Lock      string `json:"lock"` // in text
+	// Medians of the rounds; Ratio is to the value that there was before, in the same
+	// round, and Low and High are its extremes.
+	PerSecond      float64 `json:"acquires_per_second"`
+	Ratio          float64 `json:"ratio"`
+	Low            float64 `json:"ratio_low"`
+	High           float64 `json:"ratio_high"`
+	ShareDeviation float64 `json:"share_deviation"`
+	P99            float64 `json:"ns_per_acquire_p99"`
+	Was            bool    `json:"was"`   // the value that there was
+	Taken          bool    `json:"taken"` // and that there is
+}
+
+// Tuned is what a Tuner found.
+type Tuned struct {
+	Best       string          `json:"best"` // lock in text
+	Thresholds topo.Thresholds `json:"-"`
+	Default    string          `json:"default"`
+	Trials     []Trial         `json:"trials"`
+	Final      *Trial          `json:"final"` // what the trials led to against the default; nil if that is the same
+}
+
+// knob is a threshold and its values, from the one that is best to have.
+type knob struct {
+	name   string
+	values []topo.Thresholds
+	texts  []string
+}
+
+// Run looks for the best thresholds.
+func (t Tuner) Run() (*Tuned, error) {
+	if t.Lock != "rmamcs" && t.Lock != "rmarw" {
+		return nil, fmt.Errorf("tune is for rmamcs and rmarw, which have thresholds, not for %q: %w", t.Lock, ErrConfig)
+	}
+	if t.Rounds < 0 {
+		return nil, fmt.Errorf("rounds is %d, want at least 1: %w", t.Rounds, ErrConfig)
+	}
+	if t.Rounds == 0 {
+		t.Rounds = 5
+	}
+	start := t.Topology.Defaults()
+	out := &Tuned{Default: t.text(start), Thresholds: start}
+	knobs := t.knobs()
+	done, all := 0, 2*t.Rounds
+	for _, k := range knobs {
+		all += t.Rounds * len(k(start).values)
+	}
+	rounds := func(name string, values []topo.Thresholds, texts []string, was int) ([]Trial, error) {
+		return t.rounds(name, values, texts, was, func() {
+			if done++; t.Tried != nil {
+				t.Tried(done, max(all, done))
+			}
+		})
+	}
+	for _, of := range knobs {
+		k := of(out.Thresholds)
+		was := slices.IndexFunc(k.values, func(th topo.Thresholds) bool { return t.text(th) == t.text(out.Thresholds) })
+		trials, err := rounds(k.name, k.values, k.texts, was)
+		if err != nil {
+			return nil, err
+		}
+		take := pick(trials)
+		trials[take].Taken = true
+		out.Thresholds = k.values[take]
+		out.Trials = append(out.Trials, trials...)
+	}
+	out.Best = t.text(out.Thresholds)
+	if out.Best != out.Default {
+		trials, err := rounds("all", []topo.Thresholds{start, out.Thresholds}, []string{"defaults", "what was found"}, 0)
+		if err != nil {
+			return nil, err
+		}
+		out.Final = &trials[1]
+		if out.Final.Taken = out.Final.Low > 1 || out.Final.Ratio >= 1-Slack && smaller(out.Thresholds, start); !out.Final.Taken {
+			out.Thresholds, out.Best = start, out.Default
+		}
+	}
+	return out, nil
+}
+
+// smaller reports whether no threshold is larger.
+func smaller(a, b topo.Thresholds) bool {
+	for i := range a.TL {
+		if a.TL[i] > b.TL[i] {
+			return false
+		}
+	}
+	return a.TR <= b.TR && a.TDC == b.TDC
+}
+
+// pick is the first of trials within Slack of the best.
+func pick(trials []Trial) int {
+	best := 0.0
+	for _, r := range trials {
+		best = max(best, r.Ratio)
+	}
+	return slices.IndexFunc(trials, func(r Trial) bool { return r.Ratio >= (1-Slack)*best })
+}
+
+// rounds runs each value once a round.
+func (t Tuner) rounds(name string, values []topo.Thresholds, texts []string, was int, tried func()) ([]Trial, error) {
+	rng := rand.New(rand.NewPCG(t.Seed, uint64(len(name))))
+	samples := make([][]Sample, len(values))
+	for round := range t.Rounds {
+		for _, i := range rng.Perm(len(values)) {
+			s, err := t.Measure(t.text(values[i]), t.Seed+uint64(round))
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], s)
+			tried()
+		}
+	}
+	trials := make([]Trial, len(values))
+	for i := range values {
+		of := func(f func(s, base Sample) float64) []float64 {
+			var out []float64
+			for round, s := range samples[i] {
+				out = append(out, f(s, samples[was][round]))
+			}
+			slices.Sort(out)
+			return out
+		}
+		ratios := of(func(s, base Sample) float64 { return s.PerSecond / base.PerSecond })
+		trials[i] = Trial{
+			Threshold: name, Value: texts[i], Lock: t.text(values[i]), Was: i == was,
+			Ratio: ratios[len(ratios)/2], Low: ratios[0], High: ratios[len(ratios)-1],
+			PerSecond:      of(func(s, _ Sample) float64 { return s.PerSecond })[t.Rounds/2],
+			ShareDeviation: of(func(s, _ Sample) float64 { return s.ShareDeviation })[t.Rounds/2],
+			P99:            of(func(s, _ Sample) float64 { return s.P99 })[t.Rounds/2],
+		}
+	}
+	return trials, nil
+}
+
+// knobs are the lock's thresholds, in the order in which they are looked at: where
+// readers count themselves, then from the leaf out how long the lock stays, then how many
+// readers may come. Each has its values beside the thresholds that there are.
+func (t Tuner) knobs() []func(topo.Thresholds) knob {
+	var out []func(topo.Thresholds) knob
+	if t.Lock == "rmarw" {
+		out = append(out, t.counters)
+	}
+	levels := t.Topology.Levels()
+	for i := len(levels) - 1; i >= 0; i-- {
+		alone := true // nobody to pass the lock to
+		for e := range t.Topology.Elements(i) {
+			alone = alone && t.Topology.Fan(i, e) < 2
+		}
+		if alone || i == 0 && t.Lock == "rmamcs" {
+			continue
+		}
+		out = append(out, func(th topo.Thresholds) knob {
+			k := knob{name: "T_L of " + levels[i].Name}
+			for _, n := range with([]int{2, 5, 10, 20, 50, 100, 200}, th.TL[i]) {
+				th := th
+				th.TL = slices.Clone(th.TL)
+				th.TL[i] = n
+				k.values, k.texts = append(k.values, th), append(k.texts, strconv.Itoa(n))
+			}
+			return k
+		})
+	}
+	if t.Lock == "rmarw" {
+		out = append(out, func(th topo.Thresholds) knob {
+			k := knob{name: "T_R"}
+			for _, n := range with([]int64{30, 100, 300, 1000, 4096, 16000}, th.TR) {
+				th := th
+				th.TR = n
+				k.values, k.texts = append(k.values, th), append(k.texts, strconv.FormatInt(n, 10))
+			}
+			return k
+		})
+	}
+	return out
+}
+
+// counters are numbers of counters that differ on the machine, the one that there is
+// first.
+func (t Tuner) counters(th topo.Thresholds) knob {
+	k := knob{name: "T_DC"}
+	seen := map[int]bool{}
+	for _, text := range []string{th.TDC.String(), "1 per node", "2 per node", "4 per node", "1", "every 2nd node"} {
+		d, err := topo.ParseTDC(text)
+		if err != nil {
+			continue
+		}
+		next := th
+		next.TDC = d
+		if next, err = t.Topology.Fill(next); err != nil {
+			continue
+		}
+		c, err := t.Topology.Counters(next.TDC)
+		if err != nil || seen[c.Len()] {
+			continue
+		}
+		seen[c.Len()] = true
+		k.values, k.texts = append(k.values, next), append(k.texts, next.TDC.String())
+	}
+	return k
+}
+
+// with is a sorted list with a value in it.
+func with[T int | int64](ns []T, n T) []T {
+	ns = append(slices.Clone(ns), n)
+	slices.Sort(ns)
+	return slices.Compact(ns)
+}
+
+// text is the lock with thresholds, as ParseLock reads it.
+func (t Tuner) text(th topo.Thresholds) string {
+	var tl []string
+	for _, n := range th.TL {
+		tl = append(tl, strconv.Itoa(n))
+	}
+	text := t.Lock + ":TL=" + strings.Join(tl, "/")
+	if t.Lock == "rmarw" {
+		text += fmt.Sprintf(":TR=%d:TDC=%v", th.TR, th.TDC)
+	}
+	return text
+}
+
+// WriteText writes the evidence and what follows from it.
+func (r *Tuned) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "threshold\tvalue\tmillion/s\tratio\tlow\thigh\tdeviation %\t99 % us\t\t")
+	line := func(r *Trial) {
+		what := ""
+		switch {
+		case r.Was && r.Taken:
+			what = "stays"
+		case r.Taken:
+			what = "taken"
+		case r.Was:
+			what = "was"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%.4g\t%.3f\t%.3f\t%.3f\t%.3g\t%.4g\t%s\t\n",
+			r.Threshold, r.Value, r.PerSecond/1e6, r.Ratio, r.Low, r.High, 100*r.ShareDeviation, r.P99/1e3, what)
+	}
+	for i := range r.Trials {
+		line(&r.Trials[i])
+	}
+	if r.Final != nil {
+		line(r.Final)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	why := "what the machine's description gives is within the noise of the best"
+	switch f := r.Final; {
+	case f == nil:
+	case f.Taken:
+		why = fmt.Sprintf("%.2f times the throughput of the defaults (%.2f to %.2f), %s", f.Ratio, f.Low, f.High, r.Default)
+	default:
+		why = fmt.Sprintf("the defaults; %s came to %.2f times their throughput (%.2f to %.2f), which is not enough", f.Lock, f.Ratio, f.Low, f.High)
+	}
+	_, err := fmt.Fprintf(w, "\nbest   '%s'\n       %s\n", r.Best, why)
+	return err
+}
