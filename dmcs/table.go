@@ -27,9 +27,14 @@ func (t *Table) at(id int) (home, tail int) {
 }
 
 // Promise is the same for both modes. Acquire is lines 6 and 10 of Listing 2, release
-// lines 5 and 14 of Listing 3. Nobody who swaps TAIL later enters earlier.
+// lines 5 and 14 of Listing 3. Nobody who swaps TAIL later enters earlier. Where a swap is a
+// loop, that holds from the try on that succeeds.
 func (t *Table) Promise(lock.Mode) lock.Promise {
-	return lock.Promise{Bypass: t.size - 1, Acquire: 2, Release: 2}
+	p := lock.Promise{Bypass: t.size - 1, Acquire: 2, Release: 2}
+	if !t.w.Caps().NativeSwap {
+		p.Acquire = lock.Unbounded
+	}
+	return p
 }
 
 // Idle checks that the rank's queue nodes are unused and nothing queues at its TAILs.

@@ -77,7 +77,8 @@ type Table interface {
 	Free() error
 }
 
-// Unbounded is a Promise.Bypass without a bound: a rank may wait for ever.
+// Unbounded is a Promise.Bypass without a bound: a rank may wait for ever. As a number of
+// operations it means that others may make a rank try again.
 const Unbounded = -1
 
 // A Promise is what a lock promises for one mode. The checker holds it to that.

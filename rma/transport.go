@@ -116,5 +116,5 @@ type Caps struct {
 	Transport     string // as Comm.Describe
 	FarRanks      bool   // some rank is reached through the transport
 	AtomicWithCPU bool   // the transport's atomics and the CPU's are atomic with each other
-	NativeSwap    bool   // FetchAndOp(REPLACE) is one operation: queues are entered first come, first served
+	NativeSwap    bool   // FetchAndOp(REPLACE) is one operation, and no loop of CompareAndSwap in which others may come first
 }

@@ -91,10 +91,15 @@ func (w *Window) Free() error {
 
 // Decorate returns a handle on the same words whose operations, near ones
 // included, all pass through wrap's Transport. It takes w over: use, and free,
-// the handle that Decorate returned.
+// the handle that Decorate returned. A Transport that can do less than the window says so by a method
+// Less(*Caps).
 func Decorate(w *Window, wrap func(Transport) Transport) *Window {
+	t, caps := wrap(direct{w}), w.caps
+	if l, ok := t.(interface{ Less(*Caps) }); ok {
+		l.Less(&caps)
+	}
 	return &Window{
-		words: w.words, t: wrap(direct{w}), size: w.size, rank: w.rank, node: w.node, spec: w.spec, caps: w.caps,
+		words: w.words, t: t, size: w.size, rank: w.rank, node: w.node, spec: w.spec, caps: caps,
 		crowded: w.crowded,
 	}
 }

@@ -134,6 +134,9 @@ func (t *Table) Promise(lock.Mode) lock.Promise {
 	} else if t.t.Leaf == 0 { // the doorway of the one level is the lock's
 		p.Bypass, p.Bounds = t.size-1, nil
 	}
+	if !t.t.W.Caps().NativeSwap { // the bounds hold from the try on that succeeds
+		p.Acquire = lock.Unbounded
+	}
 	return p
 }
 

@@ -221,7 +221,21 @@ func (t *Table) mine(id int) counter { return t.counter(t.own, id) }
 // with three operations, closes it with three and opens it with six. It looks again
 // where the counter is not ready; 14 for both is the most that searches found, each
 // phase that readers open meanwhile may add three. The rest is the tree's.
+//
+// Where a swap is a loop of tries, those that fail are not in the numbers: there are none,
+// and the bounds of the queues hold from the try on that succeeds.
 func (t *Table) Promise(mode lock.Mode) lock.Promise {
+	p := t.promise(mode)
+	if !t.tree.W.Caps().NativeSwap && (mode == lock.Exclusive || !t.asym) {
+		p.Acquire = lock.Unbounded
+		if mode == lock.Exclusive && !t.asym {
+			p.Release = lock.Unbounded
+		}
+	}
+	return p
+}
+
+func (t *Table) promise(mode lock.Mode) lock.Promise {
 	k := t.counters.Len()
 	switch passed := []lock.Bound{{After: 1, Most: int(t.tree.Tenure(0)), Of: is(lock.Exclusive)}}; {
 	case t.asym && mode == lock.Shared:

@@ -9,6 +9,8 @@ import (
 
 	search "github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/rmatest"
 )
 
@@ -41,6 +43,27 @@ func RunVariant(t *testing.T, info lock.Info) {
 		size = search.Standard
 	}
 	runItems(t, search.Battery(info, size))
+}
+
+// RunNoSwap searches schedules of a lock on a transport without a native swap, with the
+// parameters that it has for a number of levels.
+func RunNoSwap(t *testing.T, name string, params func(levels int) map[string]string) {
+	info, err := lock.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := search.Battery(info, search.Short)
+	for i := range items {
+		p := &items[i].Plan
+		p.Disturb = func(c rma.Comm, _ func() search.Moment) rma.Comm { return hook.NoSwap(c) }
+		if levels := 1; params != nil {
+			if p.Topology != nil {
+				levels = len(p.Topology.Levels())
+			}
+			p.Params = params(levels)
+		}
+	}
+	runItems(t, items)
 }
 
 func deep() bool  { return os.Getenv("RMALOCK_DEEP") != "" }

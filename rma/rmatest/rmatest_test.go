@@ -13,10 +13,11 @@ import (
 // TestDecorated: decorated windows keep the contract, the weakest one included.
 func TestDecorated(t *testing.T) {
 	for name, decorate := range map[string]func(rma.Comm) rma.Comm{
-		"Check": hook.Check,
-		"Relax": func(c rma.Comm) rma.Comm { return hook.Relax(c, 1) },
-		"Count": func(c rma.Comm) rma.Comm { return hook.Count(c, new(hook.Tally)) },
-		"Delay": func(c rma.Comm) rma.Comm { return hook.Delay(c, hook.Jitter(c, 1, 200, 1000)) },
+		"Check":  hook.Check,
+		"NoSwap": hook.NoSwap,
+		"Relax":  func(c rma.Comm) rma.Comm { return hook.Relax(c, 1) },
+		"Count":  func(c rma.Comm) rma.Comm { return hook.Count(c, new(hook.Tally)) },
+		"Delay":  func(c rma.Comm) rma.Comm { return hook.Delay(c, hook.Jitter(c, 1, 200, 1000)) },
 	} {
 		for nodes := 1; nodes <= 2; nodes++ {
 			t.Run(fmt.Sprintf("%s/%dx2", name, nodes), func(t *testing.T) {

@@ -1,0 +1,99 @@
+package hook_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
+	"github.com/rmalock/rmalock/rma/inproc"
+)
+
+// TestNoSwap: no FetchAndOp with Replace reaches the window below; a swap costs a try more
+// if the word is not 0, and keeps its place among the operations on its word.
+func TestNoSwap(t *testing.T) {
+	var below hook.Tally
+	alone(t, func(c rma.Comm) rma.Comm {
+		if c.Rank() > 0 {
+			return hook.NoSwap(c)
+		}
+		return hook.NoSwap(hook.Count(c, &below))
+	}, func(w *rma.Window) error {
+		if w.Caps().NativeSwap {
+			t.Error("the window says that its swap is native")
+		}
+		const host = 2
+		for try, want := range []int64{1, 2, 2} { // the word is 0, 1, 2
+			below.Reset()
+			old, err := w.FetchAndOpFlush(int64(try)+1, host, far, rma.Replace)
+			if err != nil || old != int64(try) {
+				t.Errorf("swap %d found %d, %v", try, old, err)
+			}
+			if cas, fao := below.Ops(rma.KindCompareAndSwap, hook.Far), below.Ops(rma.KindFetchAndOp, hook.Far); cas != want || fao != 0 {
+				t.Errorf("swap %d took %d CompareAndSwaps and %d FetchAndOps, want %d and 0", try, cas, fao, want)
+			}
+		}
+		w.Put(10, host, far)
+		a := w.FetchAndOp(20, host, far, rma.Replace)
+		b := w.FetchAndOp(5, host, far, rma.Sum)
+		c := w.FetchAndOp(7, host, far+1, rma.Replace)
+		d := w.FetchAndOp(30, host, far, rma.Replace)
+		own := w.FetchAndOp(40, 0, far, rma.Replace)
+		if err := w.Flush(host); err != nil {
+			return err
+		}
+		if got, want := fmt.Sprint(w.Value(a), w.Value(b), w.Value(c), w.Value(d)), "10 20 0 25"; got != want {
+			t.Errorf("swaps among others on their words found %s, want %s", got, want)
+		}
+		if err := w.FlushAll(); err != nil || w.Value(own) != 0 || w.Peek(far) != 40 {
+			t.Errorf("the swap of a word of one's own: %d, then %d, %v", w.Value(own), w.Peek(far), err)
+		}
+		v, err := w.GetFlush(host, far)
+		if v != 30 {
+			t.Errorf("the word is %d, want 30", v)
+		}
+		return err
+	})
+}
+
+// TestNoSwapLosesNothing: values that ranks swap into a word and find there are each found
+// once.
+func TestNoSwapLosesNothing(t *testing.T) {
+	const ranks, each = 4, 2000
+	found := make([][]int64, ranks)
+	var last int64
+	err := inproc.RunNodes(2, ranks/2, func(c rma.Comm) error {
+		w, err := hook.NoSwap(c).Allocate(spec)
+		if err != nil {
+			return err
+		}
+		for i := range int64(each) {
+			old, err := w.FetchAndOpFlush(1+int64(c.Rank())*each+i, 0, far, rma.Replace)
+			if err != nil {
+				return err
+			}
+			found[c.Rank()] = append(found[c.Rank()], old)
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			last = w.Peek(far)
+		}
+		return w.Free()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]int{last: 1}
+	for _, f := range found {
+		for _, v := range f {
+			seen[v]++
+		}
+	}
+	for v := range int64(ranks*each + 1) {
+		if seen[v] != 1 {
+			t.Fatalf("%d was found %d times", v, seen[v])
+		}
+	}
+}
