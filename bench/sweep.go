@@ -9,7 +9,8 @@ import (
 )
 
 // A Sweep is a set of runs: every workload with every lock, share of writers and
-// number of ranks, several times each.
+// number of ranks, several times each: in rounds, so that what a machine has of good and
+// bad moments is shared by all.
 type Sweep struct {
 	Config  Config // what all runs have in common
 	Modes   []Mode
@@ -29,6 +30,22 @@ type Point struct {
 // write, and in mode dht Atomic is a lock; a lock that is left without any run, and
 // anything that Config.Validate refuses, is an error.
 func (s Sweep) Points() ([]Point, error) {
+	round, err := s.round()
+	if err != nil {
+		return nil, err
+	}
+	var out []Point
+	for i := range max(1, s.Repeat) {
+		for _, p := range round {
+			p.Config.Seed += uint64(i)
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// round lists the runs of the first round.
+func (s Sweep) round() ([]Point, error) {
 	var out []Point
 	for _, mode := range s.Modes {
 		for _, name := range s.Locks {
@@ -55,11 +72,7 @@ func (s Sweep) Points() ([]Point, error) {
 					if ranks < 2 && mode == DHT && len(s.Ranks) > 1 {
 						continue
 					}
-					for i := range max(1, s.Repeat) {
-						p := Point{cfg, ranks}
-						p.Config.Seed += uint64(i)
-						out = append(out, p)
-					}
+					out = append(out, Point{cfg, ranks})
 				}
 			}
 			if len(out) == before {

@@ -30,10 +30,10 @@ func TestPoints(t *testing.T) {
 		got = append(got, p.Key("x"))
 	}
 	var want []string
-	for _, c := range []string{"ecsb, dmcs, F_W=1", "ecsb, testrw, F_W=0.2", "ecsb, testrw, F_W=1", // dmcs has no shared mode, atomics are no lock
-		"dht, dmcs, F_W=0.2", "dht, dmcs, F_W=1", "dht, testrw, F_W=0.2", "dht, testrw, F_W=1", "dht, atomic, F_W=0.2", "dht, atomic, F_W=1"} {
-		for _, ranks := range []int{1, 4} {
-			for _, seed := range []int{7, 8} {
+	for _, seed := range []int{7, 8} { // in rounds
+		for _, c := range []string{"ecsb, dmcs, F_W=1", "ecsb, testrw, F_W=0.2", "ecsb, testrw, F_W=1", // dmcs has no shared mode, atomics are no lock
+			"dht, dmcs, F_W=0.2", "dht, dmcs, F_W=1", "dht, testrw, F_W=0.2", "dht, testrw, F_W=1", "dht, atomic, F_W=0.2", "dht, atomic, F_W=1"} {
+			for _, ranks := range []int{1, 4} {
 				if !strings.HasPrefix(c, "dht") || ranks > 1 { // one rank has nobody to visit
 					want = append(want, fmt.Sprintf("x, P=%d, %s, locks=1, seed=%d", ranks, c, seed))
 				}

@@ -32,6 +32,7 @@ type benchOptions struct {
 	csv     bool
 	absent  []string // locks that the figure takes and the program has not
 	shown   int      // runs that were shown
+	rounds  []*bench.Result
 }
 
 func newBench() *cobra.Command {
@@ -79,8 +80,9 @@ model's. The same --seed gives the same result. What is known of a machine to no
 more than a range is listed as its weak constants; --band runs again with each of
 them at the low and at the high end of its range.
 
-Sweeps: --mode, --lock, --writers and --ranks take lists, and --repeat runs each
-several times. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv,
+Sweeps: --mode, --lock, --writers and --ranks take lists, and --repeat runs all of
+them in rounds; then a table compares each lock with the first one round by round,
+with the median of the ratios and their extremes: what says less than that is noise. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv,
 figures like the paper's and DIR/report.html are drawn of all that DIR holds, and
 runs that are there are not made again: an interrupted sweep goes on where it
 stopped, and jobs of several sizes can share a folder. --figure NAME is the sweep
@@ -368,6 +370,9 @@ func (o *benchOptions) take(out io.Writer, store *bench.Store, p bench.Point, wh
 		}
 	}
 	o.shown++
+	if o.sweep.Repeat > 1 {
+		o.rounds = append(o.rounds, res)
+	}
 	switch {
 	case o.json:
 		return writeJSON(out, res)
@@ -394,6 +399,12 @@ func (o *benchOptions) writeRow(out io.Writer, r *bench.Result) error {
 
 // finish draws what the folder holds.
 func (o *benchOptions) finish(out io.Writer, store *bench.Store) error {
+	if len(o.rounds) > 0 && !o.json && !o.csv {
+		fmt.Fprintln(out)
+		if err := bench.WriteRounds(out, o.rounds); err != nil {
+			return err
+		}
+	}
 	if store == nil {
 		return nil
 	}
