@@ -16,27 +16,25 @@ type Mutex struct {
 var _ lock.Mutex = (*Mutex)(nil)
 
 // Lock takes the lock. With a context that can end it polls TryLock; see package lock.
-func (m *Mutex) Lock(ctx context.Context) error { return m.t.lock(ctx, m.id) }
+func (m *Mutex) Lock(ctx context.Context) error {
+	if ctx.Done() == nil {
+		return m.t.t.Lock(m.id)
+	}
+	return m.t.poll(ctx, m.id)
+}
 
 // TryLock takes the lock if nobody has or wants it.
 func (m *Mutex) TryLock() (bool, error) { return m.t.try(m.id) }
 
 // Unlock passes the lock on, or leaves it free.
-func (m *Mutex) Unlock() error { return m.t.unlock(m.id) }
+func (m *Mutex) Unlock() error { return m.t.t.Unlock(m.id) }
 
-func (t *Table) lock(ctx context.Context, id int) error {
+// poll takes the lock without queueing, until ctx ends.
+func (t *Table) poll(ctx context.Context, id int) error {
 	k, err := t.t.Take(id)
 	if err != nil {
 		return err
 	}
-	if ctx.Done() == nil {
-		return t.t.Acquire(k)
-	}
-	return t.poll(ctx, k, id)
-}
-
-// poll takes the lock without queueing, until ctx ends.
-func (t *Table) poll(ctx context.Context, k, id int) error {
 	for try := 0; ; try++ {
 		got, err := t.t.Try(k)
 		if got || err != nil {
@@ -62,12 +60,4 @@ func (t *Table) try(id int) (bool, error) {
 		t.t.Drop(k)
 	}
 	return got, err
-}
-
-func (t *Table) unlock(id int) error {
-	k := t.t.Find(id)
-	if k < 0 {
-		panic("rmamcs: unlock of unlocked lock")
-	}
-	return t.t.Release(k)
 }

@@ -144,13 +144,16 @@ func (t *Table) Promise(lock.Mode) lock.Promise {
 func (t *Table) Idle() error { return t.t.Idle() }
 
 // Lock takes lock id, in exclusive mode whatever the mode.
-func (t *Table) Lock(ctx context.Context, id int, _ lock.Mode) error { return t.lock(ctx, id) }
+func (t *Table) Lock(ctx context.Context, id int, _ lock.Mode) error {
+	m := Mutex{t, id}
+	return m.Lock(ctx)
+}
 
 // TryLock takes lock id if it is free.
 func (t *Table) TryLock(id int, _ lock.Mode) (bool, error) { return t.try(id) }
 
 // Unlock hands lock id on.
-func (t *Table) Unlock(id int, _ lock.Mode) error { return t.unlock(id) }
+func (t *Table) Unlock(id int, _ lock.Mode) error { return t.t.Unlock(id) }
 
 // Mutex is a handle on lock id. Handles on the same lock are interchangeable.
 func (t *Table) Mutex(id int) lock.Mutex {

@@ -23,7 +23,7 @@ func (m *RWMutex) Lock(ctx context.Context) error { return m.t.lock(ctx, m.id) }
 func (m *RWMutex) TryLock() (bool, error) { return m.t.try(m.id) }
 
 // Unlock passes the lock on, to a writer or to the readers, or leaves it free.
-func (m *RWMutex) Unlock() error { return m.t.unlock(m.id) }
+func (m *RWMutex) Unlock() error { return m.t.tree.Unlock(m.id) }
 
 // RLock shares the lock. With a context that can end it polls TryRLock.
 func (m *RWMutex) RLock(ctx context.Context) error { return m.t.Lock(ctx, m.id, lock.Shared) }
@@ -35,12 +35,15 @@ func (m *RWMutex) TryRLock() (bool, error) { return m.t.TryLock(m.id, lock.Share
 func (m *RWMutex) RUnlock() error { return m.t.Unlock(m.id, lock.Shared) }
 
 func (t *Table) lock(ctx context.Context, id int) error {
-	k, err := t.take(id)
-	if err != nil {
+	if err := t.mayTake(id); err != nil {
 		return err
 	}
 	if ctx.Done() == nil {
-		return t.tree.Acquire(k)
+		return t.tree.Lock(id)
+	}
+	k, err := t.tree.Take(id)
+	if err != nil {
+		return err
 	}
 	for try := 0; ; try++ {
 		got, err := t.tree.Try(k)
@@ -57,20 +60,22 @@ func (t *Table) lock(ctx context.Context, id int) error {
 	}
 }
 
-func (t *Table) take(id int) (k int, err error) {
-	if t.nshared > 0 {
-		if t.sharing(id) >= 0 {
-			panic("rmarw: lock of a lock that this rank holds")
-		}
-		if err := t.full(); err != nil {
-			return 0, err
-		}
+// mayTake reports an error if the rank shares as many locks as it may hold.
+func (t *Table) mayTake(id int) error {
+	if t.nshared == 0 {
+		return nil
 	}
-	return t.tree.Take(id)
+	if t.sharing(id) >= 0 {
+		panic("rmarw: lock of a lock that this rank holds")
+	}
+	return t.full()
 }
 
 func (t *Table) try(id int) (bool, error) {
-	k, err := t.take(id)
+	if err := t.mayTake(id); err != nil {
+		return false, err
+	}
+	k, err := t.tree.Take(id)
 	if err != nil {
 		return false, err
 	}
@@ -79,12 +84,4 @@ func (t *Table) try(id int) (bool, error) {
 		t.tree.Drop(k)
 	}
 	return got, err
-}
-
-func (t *Table) unlock(id int) error {
-	k := t.tree.Find(id)
-	if k < 0 {
-		panic("rmarw: unlock of unlocked lock")
-	}
-	return t.tree.Release(k)
 }

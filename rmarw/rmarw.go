@@ -347,7 +347,7 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 // Unlock lets lock id go.
 func (t *Table) Unlock(id int, mode lock.Mode) error {
 	if mode == lock.Exclusive {
-		return t.unlock(id)
+		return t.tree.Unlock(id)
 	}
 	i := t.sharing(id)
 	if i < 0 {

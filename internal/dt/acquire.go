@@ -2,10 +2,20 @@ package dt
 
 import "github.com/rmalock/rmalock/rma"
 
-// Acquire takes a lock with node k: Listing 4 at every level from the leaf out.
-func (t *Tree) Acquire(k int) error {
-	id := t.slots[k].id
-	i := t.Leaf
+// Lock takes a lock: Listing 4 at every level from the leaf out. NEXT of a node that is
+// not in use is null (line 2): release and back see to it.
+func (t *Tree) Lock(id int) error {
+	k, s := 0, &t.slots[0]
+	if t.busy|t.lent == 0 && s.atID == id { // the usual case: it is the only one, and was the last
+		t.busy, s.id = 1, id
+	} else {
+		var err error
+		if k, err = t.Take(id); err != nil {
+			return err
+		}
+		s = &t.slots[k]
+	}
+	mine, i := t.node(k), t.Leaf
 	if t.crowd {
 		got, err := t.barge(k, id)
 		if got || err != nil {
@@ -14,7 +24,17 @@ func (t *Tree) Acquire(k int) error {
 		i--
 	}
 	for ; i >= 0; i-- {
-		got, err := t.enter(i, k, id)
+		s.top = i
+		at := &s.at[i]
+		pred, err := t.W.FetchAndOpFlush(mine, at.host, at.disp, rma.Replace) // lines 5, 6
+		if err != nil {
+			return err
+		}
+		s.status[i] = granted(0, null) // line 22: ACQUIRE_START
+		if pred == null {
+			continue
+		}
+		got, err := t.queue(i, k, pred)
 		if got || err != nil {
 			return err
 		}
@@ -25,20 +45,10 @@ func (t *Tree) Acquire(k int) error {
 	return t.beyond.Take(id) // Listing 7, lines 14 to 22
 }
 
-// enter enters the queue of a level, and reports whether the lock came with a grant.
-// NEXT of a node that is not in use is null (line 2): release and back see to it.
-func (t *Tree) enter(i, k, id int) (got bool, err error) {
+// queue waits behind a node in the queue of a level, and reports whether the lock came
+// with a grant.
+func (t *Tree) queue(i, k int, pred node) (got bool, err error) {
 	w, s := t.W, &t.slots[k]
-	s.top = i
-	host, tail := t.tail(i, id)
-	pred, err := w.FetchAndOpFlush(t.node(k), host, tail, rma.Replace) // lines 5, 6
-	if err != nil {
-		return false, err
-	}
-	s.status[i] = granted(0, null) // line 22: ACQUIRE_START
-	if pred == null {
-		return false, nil
-	}
 	// Before line 8 shows us to the predecessor, who will change it.
 	w.Put(wait, t.rank, t.stat(i, k)) // line 3
 	if err := w.Flush(t.rank); err != nil {
@@ -94,26 +104,34 @@ func (t *Tree) Try(k int) (bool, error) {
 // leave leaves the queues from a level inwards; whoever came after this rank must
 // acquire the next level out itself.
 func (t *Tree) leave(from, k, id int) error {
+	s, mine := &t.slots[k], t.node(k)
 	for i := from; i <= t.Leaf; i++ {
+		at := &s.at[i]
 		if i == t.Leaf && t.crowd {
-			host, _ := t.tail(i, id)
-			return t.set(host, id, 0) // whoever waits looks at it
+			return t.set(at.host, id, 0) // whoever waits looks at it
 		}
-		succ, err := t.out(i, t.node(k), k, id)
+		last, err := t.W.CompareAndSwapFlush(null, mine, at.host, at.disp)
+		if err == nil && last != mine {
+			err = t.follow(i, k)
+		}
 		if err != nil {
-			return err
-		}
-		if succ == null {
-			continue
-		}
-		if err := t.tell(i, succ, parent); err != nil {
-			return err
-		}
-		if err := t.clean(i, k); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// follow lets whoever came after this rank into the queue of a level acquire the next
+// level out.
+func (t *Tree) follow(i, k int) error {
+	succ, err := t.linked(i, t.node(k))
+	if err != nil {
+		return err
+	}
+	if err := t.tell(i, succ, parent); err != nil {
+		return err
+	}
+	return t.clean(i, k)
 }
 
 // Pause waits before another Try of a lock: until the word that made the last one fail

@@ -6,11 +6,44 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Release lets the lock of node k go: Listing 5 from the leaf out, Listing 8 at the
-// root.
-func (t *Tree) Release(k int) error {
+// Unlock lets a lock go that the rank holds: Listing 5 from the leaf out, Listing 8 at
+// the root.
+func (t *Tree) Unlock(id int) error {
+	k, s := 0, &t.slots[0]
+	if t.busy != 1 || s.id != id {
+		if k = t.Find(id); k < 0 {
+			panic(t.name + ": unlock of unlocked lock")
+		}
+		s = &t.slots[k]
+	}
+	alone := s.top == 0 && t.beyond == nil && !t.crowd // in all queues, with nobody behind
+	for i, next := 0, t.next(0, k); alone && i <= t.Leaf; i++ {
+		alone = t.W.Peek(next+2*i) == null
+	}
+	if !alone {
+		return t.letGo(k, id)
+	}
+	mine := t.node(k)
+	for i := 0; i <= t.Leaf; i++ { // then release comes to no more than to leave them, from the root in
+		at := &s.at[i]
+		last, err := t.W.CompareAndSwapFlush(null, mine, at.host, at.disp) // lines 15, 16
+		if err == nil && last != mine {
+			err = t.follow(i, k)
+		}
+		if err != nil {
+			return err
+		}
+		s.status[i] = idle
+	}
+	s.id = 0
+	t.busy &^= 1 << k
+	return nil
+}
+
+// letGo is Unlock when there is somebody.
+func (t *Tree) letGo(k, id int) error {
 	var err error
-	if id := t.slots[k].id; t.crowd {
+	if t.crowd {
 		err = t.leaveLeaf(k, id)
 	} else {
 		err = t.release(t.Leaf, t.node(k), k, id)
@@ -101,6 +134,11 @@ func (t *Tree) out(i int, n node, k, id int) (succ node, err error) {
 	if err != nil || last == n {                              // line 17
 		return null, err
 	}
+	return t.linked(i, n)
+}
+
+// linked waits for whoever came after a node to show itself.
+func (t *Tree) linked(i int, n node) (succ node, err error) {
 	r, his := t.place(n)
 	return t.W.Await(r, his+2*i, rma.NotEqual(null)) // lines 18 to 20
 }

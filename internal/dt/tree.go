@@ -91,11 +91,16 @@ type Tree struct {
 // A slot is what a rank knows of one of its nodes.
 type slot struct {
 	id     int
+	at     [maxLevels]place // of the TAILs of the lock atID
+	atID   int
 	top    int               // outermost level at which the node is in a queue
 	status [maxLevels]status // with which it got there
 	queued bool              // in the queue of a crowded leaf
 	lent   uint8             // levels at which it is lent, a bit each
 }
+
+// A place is where a word is.
+type place struct{ host, disp int }
 
 // A node is the name of a queue node; 0 is none.
 type node = int64
@@ -172,6 +177,9 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 		t.More = spec.Base(more)
 		t.leaveFirst = t.beyond.LeaveFirst()
 	}
+	for k := range t.slots {
+		t.locate(&t.slots[k])
+	}
 	t.W, err = c.Allocate(spec)
 	return t, err
 }
@@ -234,6 +242,14 @@ func (t *Tree) tail(level, id int) (host, disp int) {
 	return t.topo.HostOf(level, t.elem[level], id), t.tails[level] + id/t.count[level]
 }
 
+// locate finds the TAILs of a slot's lock, unless it was the last one there.
+func (t *Tree) locate(s *slot) {
+	for i := 0; i <= t.Leaf; i++ {
+		s.at[i].host, s.at[i].disp = t.tail(i, s.id)
+	}
+	s.atID = s.id
+}
+
 // Home is the rank that hosts the TAIL of a lock at the root.
 func (t *Tree) Home(id int) int {
 	t.check(id)
@@ -263,11 +279,18 @@ func (t *Tree) stat(level, k int) int { return k*2*(t.Leaf+1) + 2*level + 1 }
 
 // Take finds a node for a lock.
 func (t *Tree) Take(id int) (k int, err error) {
-	t.check(id)
-	if t.busy == 0 && t.lent == 0 {
+	if t.busy|t.lent == 0 && uint(id) < uint(t.locks) { // the usual case: it is the only one
 		t.busy, t.slots[0].id = 1, id
+		if t.slots[0].atID != id {
+			t.locate(&t.slots[0])
+		}
 		return 0, nil
 	}
+	return t.take(id)
+}
+
+func (t *Tree) take(id int) (k int, err error) {
+	t.check(id)
 	if t.Find(id) >= 0 {
 		panic(t.name + ": lock of a lock that this rank holds")
 	}
@@ -277,6 +300,7 @@ func (t *Tree) Take(id int) (k int, err error) {
 	k = bits.TrailingZeros16(^(t.busy | t.lent)) // there is one: lend saw to it
 	t.busy |= 1 << k
 	t.slots[k].id = id
+	t.locate(&t.slots[k])
 	return k, nil
 }
 
@@ -295,6 +319,13 @@ func (t *Tree) Drop(k int) {
 
 // Find is the node with which the rank holds a lock, or -1.
 func (t *Tree) Find(id int) int {
+	if t.busy == 1 && t.slots[0].id == id {
+		return 0
+	}
+	return t.find(id)
+}
+
+func (t *Tree) find(id int) int {
 	for b := t.busy; b != 0; b &= b - 1 {
 		if k := bits.TrailingZeros16(b); t.slots[k].id == id {
 			return k

@@ -1,0 +1,47 @@
+package rmamcs_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rmamcs"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// BenchmarkUncontended is a Lock and an Unlock of a lock that nobody else wants.
+func BenchmarkUncontended(b *testing.B) {
+	for _, machine := range []string{"rank:4", "numa:2 rank:2", "socket:2 numa:2 rank:1"} {
+		t, err := topo.Parse(machine)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("N=%d", len(t.Levels())), func(b *testing.B) {
+			b.ReportAllocs()
+			err := inproc.Run(4, func(c rma.Comm) error {
+				l, err := rmamcs.New(c, rmamcs.Config{Topology: t})
+				if err != nil {
+					return err
+				}
+				if c.Rank() == 0 {
+					m := l.Mutex(0)
+					ctx := context.Background()
+					for b.Loop() {
+						if err := m.Lock(ctx); err != nil {
+							return err
+						}
+						if err := m.Unlock(); err != nil {
+							return err
+						}
+					}
+				}
+				return l.Free()
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
