@@ -20,7 +20,7 @@ func (w *Window) Put(v int64, target, disp int) {
 	if uint(target) < w.flat && uint(disp) < w.words {
 		part := unsafe.Add(w.base, uintptr(target)*w.stride)
 		atomic.StoreInt64((*int64)(unsafe.Add(part, disp*8)), v)
-		if parked(part) {
+		if parked(part, disp) {
 			w.t.Wake(target)
 		}
 		return
@@ -175,7 +175,7 @@ func (w *Window) FetchAndOpFlush(operand int64, target, disp int, op Op) (int64,
 		default:
 			return atomic.LoadInt64(p), nil
 		}
-		if parked(part) {
+		if parked(part, disp) {
 			w.t.Wake(target)
 		}
 		return before, nil
@@ -197,7 +197,7 @@ func (w *Window) CompareAndSwapFlush(v, cmp int64, target, disp int) (int64, err
 		if !atomic.CompareAndSwapInt64(p, cmp, v) {
 			before = casLost(p, v, cmp)
 		}
-		if before == cmp && parked(part) {
+		if before == cmp && parked(part, disp) {
 			w.t.Wake(target)
 		}
 		return before, nil
@@ -223,11 +223,19 @@ func casLost(p *int64, v, cmp int64) int64 {
 	}
 }
 
-// parked reports whether a rank sleeps on a word of the part. It is read after the
+// parked reports whether a rank may sleep on a word of the part. It is read after the
 // write, and sleepers look at the word after they announced themselves: one of the
 // two sees the other.
-func parked(part unsafe.Pointer) bool {
-	return atomic.LoadUint32((*uint32)(unsafe.Add(part, -HeaderBytes))) != 0
+func parked(part unsafe.Pointer, disp int) bool { return atomic.LoadUint32(Bed(part, disp)) != 0 }
+
+// ParkedOn reports whether a rank may sleep on a word that an operation has written.
+func (o *Operation) ParkedOn(part unsafe.Pointer) bool {
+	for i := range o.Words() {
+		if parked(part, o.Disp+i) {
+			return true
+		}
+	}
+	return false
 }
 
 // unflushed is what a result holds before its Flush: garbage that shows.
@@ -280,7 +288,7 @@ func (w *Window) issue(o Operation) Result {
 // apply does an operation on node memory.
 func (w *Window) apply(p *int64, o *Operation) {
 	o.Apply(p, &w.res)
-	if o.Kind.Writes() && parked(unsafe.Add(unsafe.Pointer(p), -o.Disp*8)) {
+	if o.Kind.Writes() && o.ParkedOn(unsafe.Add(unsafe.Pointer(p), -o.Disp*8)) {
 		w.t.Wake(o.Target)
 	}
 }

@@ -1,5 +1,7 @@
 package rma
 
+import "unsafe"
+
 // MaxPending is the number of operations towards far ranks that a handle may have
 // issued and not flushed, and the number of operations with results after which a
 // [Result] is overwritten.
@@ -103,9 +105,21 @@ type Transport interface {
 }
 
 // HeaderBytes is the space that a backend keeps before the words of every part in
-// node memory. Its first 32 bits count the ranks that sleep until a word of the
-// part changes; while they are not 0, every CPU write into the part calls Wake.
-const HeaderBytes = 64
+// node memory. It begins with counters of the ranks that sleep until a word of the part
+// changes, Beds of them, each for some of the words; while that of a word is not 0, a CPU
+// write to it calls Wake.
+const (
+	HeaderBytes = 64
+	Beds        = 8
+)
+
+// Bed is the counter of the ranks that sleep on a word of a part, and on some others.
+func Bed(part unsafe.Pointer, disp int) *uint32 {
+	return (*uint32)(unsafe.Add(part, int(bed(disp))*4-HeaderBytes))
+}
+
+// bed spreads words that a lock changes while others sleep on their neighbours.
+func bed(disp int) uint32 { return uint32(disp) * 0x9E3779B1 >> 29 }
 
 // PartAlign is the alignment of a part: two cache lines, since prefetchers take
 // them in pairs.

@@ -81,8 +81,8 @@ var threeClasses = rma.Spec{Name: "w", Regions: []rma.Region{
 const far, near, flag = 0, 2, 4
 
 // window is rank 1 of a window on a script, whose node has some of four ranks. The
-// headers of the parts are returned too, for those who want to sleep.
-func window(t *testing.T, mates ...int) (w *rma.Window, s *script, header func(mate int) *uint32) {
+// beds of the words are returned too, for those who want to sleep.
+func window(t *testing.T, mates ...int) (w *rma.Window, s *script, bed func(mate, disp int) *uint32) {
 	t.Helper()
 	mem := make([]int64, stride/8*(len(mates)+1))
 	base := unsafe.Add(unsafe.Pointer(&mem[0]), rma.HeaderBytes)
@@ -92,9 +92,7 @@ func window(t *testing.T, mates ...int) (w *rma.Window, s *script, header func(m
 		Spec: threeClasses, T: s, Base: base, Stride: stride, Caps: rma.Caps{Transport: "script", FarRanks: len(mates) < 4},
 	})
 	t.Cleanup(func() { mem[0] = 0 }) // keeps the memory
-	return w, s, func(mate int) *uint32 {
-		return (*uint32)(unsafe.Add(base, mate*stride-rma.HeaderBytes))
-	}
+	return w, s, func(mate, disp int) *uint32 { return rma.Bed(unsafe.Add(base, mate*stride), disp) }
 }
 
 func (s *script) expect(t *testing.T, what string, want ...string) {
@@ -262,9 +260,9 @@ func TestPendingIsBounded(t *testing.T) {
 	}
 }
 
-// Whoever writes into a part in which somebody sleeps wakes it.
+// Whoever writes a word on which somebody sleeps wakes it, and need not for another word.
 func TestWritersWakeSleepers(t *testing.T) {
-	w, s, header := window(t, 0, 1, 2, 3)
+	w, s, bed := window(t, 0, 1, 2, 3)
 	write := func() {
 		w.Put(1, 2, flag)
 		w.Accumulate(1, 2, far, rma.Sum)
@@ -282,7 +280,14 @@ func TestWritersWakeSleepers(t *testing.T) {
 	}
 	write()
 	s.expect(t, "while nobody sleeps")
-	*header(2) = 1
+	for disp := range 100 { // elsewhere
+		if b := bed(2, disp); b != bed(2, far) && b != bed(2, flag) && b != bed(2, flag+1) {
+			*b = 1
+		}
+	}
+	write()
+	s.expect(t, "while somebody sleeps on other words", []string(nil)...)
+	*bed(2, flag), *bed(2, flag+1), *bed(2, far) = 1, 1, 1
 	write()
 	for _, step := range s.steps {
 		if step != "wake 2" {

@@ -32,10 +32,10 @@ func (t *Tree) Crowded() bool { return t.crowd }
 // barge takes the leaf, and reports whether the lock came with it.
 func (t *Tree) barge(k, id int) (got bool, err error) {
 	w, s := t.W, &t.slots[k]
-	host, tail := t.tail(t.Leaf, id)
-	state := t.state(id)
+	host, tail := s.at[t.Leaf].host, s.at[t.Leaf].disp
+	state := t.states + tail - t.tails[t.Leaf]
 	s.queued = false
-	st := int64(0)
+	st := s.left // nobody was here since, likely
 	for range 2 {
 		last, err := w.CompareAndSwapFlush(st|held, st, host, state)
 		if last == st || err != nil {
@@ -117,7 +117,8 @@ func (t *Tree) took(k int, st status) bool {
 // leaveLeaf lets the leaf go.
 func (t *Tree) leaveLeaf(k, id int) error {
 	w, s := t.W, &t.slots[k]
-	host, tail := t.tail(t.Leaf, id)
+	host, tail := s.at[t.Leaf].host, s.at[t.Leaf].disp
+	state := t.states + tail - t.tails[t.Leaf]
 	st, n := s.status[t.Leaf], t.node(k)
 	var succ node // or whoever is last
 	var err error
@@ -139,17 +140,18 @@ func (t *Tree) leaveLeaf(k, id int) error {
 			}
 		}
 	}
-	switch {
-	case pass:
-		err = t.set(host, id, granted(passings(st)+1, up)&^held)
-	case t.Leaf > 0:
-		if err = t.release(t.Leaf-1, up, k, id); err == nil {
-			err = t.set(host, id, open(succ))
+	next := open(succ)
+	s.left = 0
+	if pass {
+		next = granted(passings(st)+1, up) &^ held
+		s.left = next
+	} else if t.Leaf > 0 {
+		if err := t.release(t.Leaf-1, up, k, id); err != nil {
+			return err
 		}
-	default:
-		err = t.set(host, id, open(succ))
 	}
-	if err != nil || !s.queued || succ == null {
+	w.Put(next, host, state)
+	if err := w.Flush(host); err != nil || !s.queued || succ == null {
 		return err
 	}
 	if err := t.tell(t.Leaf, succ, parent); err != nil { // it is the head

@@ -96,6 +96,7 @@ type slot struct {
 	top    int               // outermost level at which the node is in a queue
 	status [maxLevels]status // with which it got there
 	queued bool              // in the queue of a crowded leaf
+	left   int64             // STATE of the crowded leaf as this rank left it
 	lent   uint8             // levels at which it is lent, a bit each
 }
 

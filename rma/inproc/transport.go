@@ -38,10 +38,8 @@ func (s *segment) word(rank, disp int) *int64 {
 	return (*int64)(unsafe.Add(s.part(rank), disp*8))
 }
 
-// parked counts the sleepers on a part, in its header.
-func (s *segment) parked(rank int) *uint32 {
-	return (*uint32)(unsafe.Add(s.part(rank), -rma.HeaderBytes))
-}
+// parked counts the sleepers on a word, and on some others, in the header of its part.
+func (s *segment) parked(rank, disp int) *uint32 { return rma.Bed(s.part(rank), disp) }
 
 // A bed is where ranks sleep that await a word of certain parts.
 type bed struct {
@@ -53,6 +51,7 @@ type bed struct {
 // sleeper is a rank that sleeps, or could.
 type sleeper struct {
 	part int
+	disp int
 	wake chan struct{}
 	next *sleeper
 	in   bool // in the list; under the bed's mutex
@@ -60,13 +59,13 @@ type sleeper struct {
 
 func (s *segment) bed(rank int) *bed { return &s.beds[rank%len(s.beds)] }
 
-// sleep announces the sleeper on a part.
-func (s *segment) sleep(z *sleeper, rank int) {
+// sleep announces the sleeper on a word.
+func (s *segment) sleep(z *sleeper, rank, disp int) {
 	b := s.bed(rank)
 	b.mu.Lock()
-	z.part, z.next, z.in = rank, b.head, true
+	z.part, z.disp, z.next, z.in = rank, disp, b.head, true
 	b.head = z
-	atomic.AddUint32(s.parked(rank), 1)
+	atomic.AddUint32(s.parked(rank, disp), 1)
 	b.mu.Unlock()
 }
 
@@ -82,7 +81,7 @@ func (s *segment) rise(z *sleeper) {
 		}
 		*at = z.next
 		z.in = false
-		atomic.AddUint32(s.parked(z.part), ^uint32(0))
+		atomic.AddUint32(s.parked(z.part, z.disp), ^uint32(0))
 	}
 	b.mu.Unlock()
 	if !was {
@@ -102,7 +101,7 @@ func (s *segment) wake(rank int) {
 		}
 		*at = z.next
 		z.in = false
-		atomic.AddUint32(s.parked(rank), ^uint32(0))
+		atomic.AddUint32(s.parked(rank, z.disp), ^uint32(0))
 		z.wake <- struct{}{} // has room for one, and z is woken once per sleep
 	}
 	b.mu.Unlock()
@@ -132,7 +131,7 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 			continue
 		}
 		o.Apply(t.s.word(o.Target, o.Disp), r)
-		if o.Kind.Writes() && atomic.LoadUint32(t.s.parked(o.Target)) != 0 {
+		if o.Kind.Writes() && o.ParkedOn(t.s.part(o.Target)) {
 			t.s.wake(o.Target)
 		}
 	}
@@ -171,7 +170,7 @@ func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
 		t.z.wake = make(chan struct{}, 1)
 	}
 	for {
-		t.s.sleep(&t.z, target)
+		t.s.sleep(&t.z, target, disp)
 		if v := atomic.LoadInt64(p); c.Holds(v) {
 			t.s.rise(&t.z)
 			return v, nil

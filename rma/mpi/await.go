@@ -84,7 +84,7 @@ func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
 		}
 	}
 	checked := start
-	asleep, beats, naps := t.s.asleep(mate), t.s.beats(mate), 0
+	asleep, beats, naps := t.s.asleep(mate, disp), t.s.beats(mate), 0
 	for {
 		beat := atomic.LoadUint32(beats)
 		atomic.AddUint32(asleep, 1)

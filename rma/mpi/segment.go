@@ -21,8 +21,8 @@ import (
 // its own pages. A part is 16 words for the window itself, then the user's words:
 //
 //	word 0 to 4   the self-test's
-//	word 8        low half: ranks asleep on the part (rma.HeaderBytes before the
-//	              words); high half: futex, counts wake-ups
+//	word 8 to 11  ranks asleep on words of the part (rma.HeaderBytes before the words)
+//	word 12       low half: futex, counts wake-ups
 type segment struct {
 	mem    unsafe.Pointer
 	bytes  int64
@@ -32,7 +32,7 @@ type segment struct {
 const (
 	head     = C.RL_HEAD // words before the user's
 	page     = 4096
-	wordPark = 8
+	wordBeat = 12
 )
 
 // part is the address of a node-mate's part.
@@ -47,13 +47,14 @@ func (s *segment) word(mate, disp int) *int64 {
 // own is the address of one of the window's own words.
 func (s *segment) own(mate, word int) *int64 { return (*int64)(unsafe.Add(s.part(mate), word*8)) }
 
-// asleep counts the ranks that sleep on a mate's part; beats is the futex.
-func (s *segment) asleep(mate int) *uint32 {
-	return (*uint32)(unsafe.Pointer(s.own(mate, wordPark)))
+// asleep counts the ranks that sleep on a word of a mate, and on some others.
+func (s *segment) asleep(mate, disp int) *uint32 {
+	return rma.Bed(unsafe.Pointer(s.word(mate, 0)), disp)
 }
 
+// beats is the futex of all who sleep on a mate's part.
 func (s *segment) beats(mate int) *uint32 {
-	return (*uint32)(unsafe.Add(unsafe.Pointer(s.own(mate, wordPark)), 4))
+	return (*uint32)(unsafe.Pointer(s.own(mate, wordBeat)))
 }
 
 func (s *segment) free() {
