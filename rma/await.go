@@ -96,6 +96,18 @@ func (w *Window) Backoff(target, disp int, seen int64, try int) error {
 	return w.t.Backoff(target, disp, seen, try)
 }
 
+// Linger waits a moment, of the order of a microsecond, for a word of the caller's own
+// memory to hold something else than seen, and returns what it holds. It is for a rank
+// that is about to do something expensive that another one may make needless at any
+// time. The word is not Far.
+func (w *Window) Linger(disp int, seen int64) (int64, error) {
+	if v, err := w.GetFlush(w.rank, disp); v != seen || err != nil {
+		return v, err
+	}
+	w.t.Linger(disp, seen)
+	return w.GetFlush(w.rank, disp)
+}
+
 // Settle returns when the stores by which far ranks have changed flag words of the
 // caller's own memory are over, as far as some rank has seen the change. Some
 // transports store a word twice (see docs/decisions/0002-mpi.md): a rank that writes

@@ -94,6 +94,8 @@ type Transport interface {
 	// Backoff pauses before another try at a word that last held seen; try counts
 	// from 0.
 	Backoff(target, disp int, seen int64, try int) error
+	// Linger waits a moment for a word of the caller's to hold something else than seen.
+	Linger(disp int, seen int64)
 	// Settle is Window.Settle where some rank is far.
 	Settle() error
 	// Handed is Window.Handed on a crowded node.

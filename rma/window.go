@@ -135,5 +135,7 @@ func (d direct) Backoff(target, disp int, seen int64, try int) error {
 }
 func (d direct) Settle() error     { return d.w.Settle() }
 func (d direct) Handed(target int) { d.w.Handed(target) }
-func (d direct) Wake(target int)   { d.w.t.Wake(target) }
-func (d direct) Free() error       { return d.w.Free() }
+
+func (d direct) Linger(disp int, seen int64) { d.w.t.Linger(disp, seen) }
+func (d direct) Wake(target int)             { d.w.t.Wake(target) }
+func (d direct) Free() error                 { return d.w.Free() }

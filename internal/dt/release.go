@@ -60,6 +60,13 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if err != nil {
 		return err
 	}
+	if n := passings(st); succ == null && n > 0 && n < t.tl[i] && i == t.Leaf && i > 0 && t.far[i-1] {
+		// Whoever passed it on may want it again at once, and to leave the node costs far
+		// operations. The paper does not wait; with few ranks a node it would hardly pass.
+		if succ, err = t.W.Linger(t.next(i, k), null); err != nil {
+			return err
+		}
+	}
 	up := upper(st)
 	climbed := own && t.slots[k].top < i // the next level out has our node too
 	if climbed {

@@ -34,6 +34,8 @@ func slow(c rma.Comm, name string) bool {
 	switch queued := name == "dmcs" || name == "rmarw"; {
 	case c.Node().Count > 1:
 		return !queued
+	case name == "fompi-rw-local" || name == "ompi-rw": // fompi-rw with a word in another place, and with another undoing
+		return c.Size() > 3
 	case mpi.Library == "MPICH":
 		return name == "mpi-win-lock" || c.Size() > 4 && !queued && name != "rmamcs"
 	}

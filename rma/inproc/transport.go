@@ -140,6 +140,14 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	return len(kept), nil
 }
 
+// Linger lets other goroutines run.
+func (t *transport) Linger(disp int, seen int64) {
+	p := t.s.word(t.c.rank, disp)
+	for i := 0; i < lingers && atomic.LoadInt64(p) == seen; i++ {
+		runtime.Gosched()
+	}
+}
+
 // Settle: stores are done at once.
 func (t *transport) Settle() error { return nil }
 
@@ -151,6 +159,8 @@ func (t *transport) Wake(target int) { t.s.wake(target) }
 const (
 	spins  = 30  // reads of the word before the first yield
 	yields = 100 // yields before sleep
+
+	lingers = 4 // yields of a Linger
 )
 
 func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {

@@ -23,6 +23,9 @@ const (
 	crowdedFor = 32                     // waits that then go to sleep at once
 	futexFirst = time.Millisecond       // longest first sleep
 	futexFor   = 100 * time.Millisecond // longest sleep
+	futexNear  = time.Millisecond       // and between looks at what MPI has to do
+	lookFor    = 100 * time.Microsecond // in C, before the first sleep
+	lingerFor  = 2 * time.Microsecond   // longest Linger
 	pauseFirst = time.Microsecond       // between polls of a far word, doubling
 	pauseLast  = 100 * time.Microsecond
 )
@@ -90,7 +93,7 @@ func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
 		atomic.AddUint32(asleep, 1)
 		v := atomic.LoadInt64(p) // after the announcement: a writer who missed it has written before
 		if !c.Holds(v) {
-			futexWait(beats, beat, naps)
+			futexWait(beats, beat, naps, futexFor)
 			naps++
 			v = atomic.LoadInt64(p)
 		}
@@ -108,16 +111,24 @@ func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
 }
 
 // awaitServing waits for a word in node memory that far ranks may change, or in
-// whose window far ranks have business here: MPI progresses meanwhile.
+// whose window far ranks have business here: MPI progresses meanwhile. For a word that
+// only CPUs of this node change it sleeps between looks, and whoever changes it wakes it;
+// where others want the core it does so at once.
 func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
 	p := t.s.word(mate, disp)
 	start := time.Now()
 	checked := start
-	look := 100 * time.Microsecond // at a time in C
-	if t.c.polite {
+	near := t.spec.Class(disp) == rma.Near
+	look := lookFor // at a time in C
+	switch {
+	case near && t.crowded > 0:
+		t.crowded--
+		look = 0
+	case t.c.polite && !near:
 		look = time.Millisecond // which naps on its own
 	}
-	for {
+	asleep, beats := t.s.asleep(mate, disp), t.s.beats(mate)
+	for naps := 0; ; naps++ {
 		rc := C.rl_await_near(t.win, (*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(look))
 		if rc != C.MPI_SUCCESS && rc != C.RL_AGAIN {
 			return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
@@ -126,7 +137,23 @@ func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
 			return v, nil
 		}
 		now := time.Now()
-		if waited := now.Sub(start); waited > 2*time.Millisecond && !t.c.polite {
+		if near {
+			if naps == 0 && now.Sub(start) > lookFor+yieldLong {
+				t.crowded = crowdedFor
+			}
+			look = 0
+			beat := atomic.LoadUint32(beats)
+			atomic.AddUint32(asleep, 1)
+			v := atomic.LoadInt64(p) // after the announcement: a writer who missed it has written before
+			if !c.Holds(v) {
+				futexWait(beats, beat, naps, futexNear)
+				v = atomic.LoadInt64(p)
+			}
+			atomic.AddUint32(asleep, ^uint32(0))
+			if c.Holds(v) {
+				return v, nil
+			}
+		} else if waited := now.Sub(start); waited > 2*time.Millisecond && !t.c.polite {
 			time.Sleep(min(waited/16, 200*time.Microsecond))
 		} else {
 			runtime.Gosched()
@@ -202,6 +229,20 @@ func (t *transport) rest(d time.Duration) {
 	}
 }
 
+// Linger spins, and yields to ranks that share the core.
+func (t *transport) Linger(disp int, seen int64) {
+	p := t.s.word(t.mate(t.c.rank), disp)
+	start := time.Now()
+	for yields := 0; yields < 2 || time.Since(start) < lingerFor; yields++ {
+		for range 20 {
+			if atomic.LoadInt64(p) != seen {
+				return
+			}
+		}
+		yield()
+	}
+}
+
 // Handed gives the core away.
 func (t *transport) Handed(int) { yield() }
 
@@ -228,13 +269,13 @@ const (
 
 // futexWait sleeps while *p is seen. The first nap keeps the Go scheduler out, as
 // most wake-ups come soon; it is short, since it holds up a garbage collection.
-func futexWait(p *uint32, seen uint32, nap int) {
+func futexWait(p *uint32, seen uint32, nap int, longest time.Duration) {
 	if nap == 0 {
 		ts := syscall.NsecToTimespec(int64(futexFirst))
 		syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(p)), futexWaitOp, uintptr(seen), uintptr(unsafe.Pointer(&ts)), 0, 0)
 		return
 	}
-	ts := syscall.NsecToTimespec(int64(futexFor))
+	ts := syscall.NsecToTimespec(int64(longest))
 	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(p)), futexWaitOp, uintptr(seen), uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 

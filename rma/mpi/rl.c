@@ -144,9 +144,10 @@ int rl_versions(int *version, int *subversion, char *lib, int n) {
 	LEAVE(rc);
 }
 
-// Some MPI_Finalize never return (MPICH 4.0.2 with UCX over TCP): a thread of its
-// own calls it, and the process leaves without it, at once if the thread has spun for so
-// long on a core: one that is slow since others have the cores has not.
+// Some MPI_Finalize never return (MPICH 4.0.2 with UCX over TCP): a thread of its own calls
+// it, and the process leaves without it. What ranks see that are still in it then is a
+// fatal error, which ends the job with a bad status. They entered it at the same time,
+// and so will leave at about the same time: until then the thread is kept from looking.
 static volatile int finalized;
 static void *finalize_thread(void *arg) {
 	(void)arg;
@@ -154,12 +155,16 @@ static void *finalize_thread(void *arg) {
 	__atomic_store_n(&finalized, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
+static void freeze(int sig) {
+	(void)sig;
+	for (;;) pause();
+}
 
 static int helper_stop;
 static pthread_t helper;
 static int helper_on;
 
-int rl_finalize(int64_t cpu_ns, int64_t wait_ns) {
+int rl_finalize(int64_t wait_ns, int64_t apart_ns) {
 	ENTER();
 	own_close();
 	pthread_mutex_unlock(&mu);
@@ -173,13 +178,18 @@ int rl_finalize(int64_t cpu_ns, int64_t wait_ns) {
 		MPI_Finalize();
 		return MPI_SUCCESS;
 	}
-	clockid_t own;
-	struct timespec spent = {0, 0}, nap = {0, 200000};
-	int timed = pthread_getcpuclockid(t, &own) == 0;
+	struct timespec nap = {0, 200000};
 	int64_t deadline = rl_now() + wait_ns;
 	while (!__atomic_load_n(&finalized, __ATOMIC_ACQUIRE)) {
-		if (timed) clock_gettime(own, &spent); // fails once the thread has ended: it has finalized
-		if (rl_now() > deadline || spent.tv_sec * 1000000000LL + spent.tv_nsec > cpu_ns) return RL_AGAIN;
+		if (rl_now() > deadline) {
+			struct sigaction a;
+			memset(&a, 0, sizeof a);
+			a.sa_handler = freeze;
+			sigaction(SIGRTMAX, &a, NULL);
+			pthread_kill(t, SIGRTMAX);
+			while (rl_now() < deadline + apart_ns) nanosleep(&nap, NULL);
+			return RL_AGAIN;
+		}
 		nanosleep(&nap, NULL);
 	}
 	pthread_join(t, NULL);

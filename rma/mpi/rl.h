@@ -49,7 +49,7 @@ int rl_level(int *level);
 int rl_initialized(void);
 int rl_finalized(void);
 int rl_versions(int *version, int *subversion, char *lib, int n);
-int rl_finalize(int64_t cpu_ns, int64_t wait_ns); // RL_AGAIN: did not return in time
+int rl_finalize(int64_t wait_ns, int64_t apart_ns); // RL_AGAIN: did not return in time; ranks enter up to apart_ns one after the other
 void rl_abort(int code);
 void rl_lock(void);
 void rl_unlock(void);

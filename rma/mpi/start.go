@@ -206,7 +206,7 @@ func (w *World) end(all bool) {
 			if Library == "MPICH" {
 				wait = 10 * time.Second
 			}
-			C.rl_finalize(C.int64_t(3*time.Second), C.int64_t(wait))
+			C.rl_finalize(C.int64_t(wait), C.int64_t(time.Second))
 		}
 	}
 }

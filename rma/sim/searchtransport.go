@@ -151,6 +151,9 @@ func (r *rank) again(word uint64, seen int64, try int) {
 	r.issued = r.beforeIssued + 1
 }
 
+// Linger: how long a moment is, is anybody's guess.
+func (t *searchTransport) Linger(int, int64) { t.c.r.park(sleeping) }
+
 func (t *searchTransport) Settle() error { return nil }
 func (t *searchTransport) Handed(int)    {}
 func (t *searchTransport) Wake(int)      {}

@@ -152,6 +152,17 @@ func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
 	return nil
 }
 
+// Linger looks now and then for a microsecond.
+func (t *timedTransport) Linger(disp int, seen int64) {
+	r, k := t.c.r, t.c.r.w.clock
+	for range 4 {
+		if *t.s.word(t.c.rank, disp) != seen {
+			return
+		}
+		k.sleep(r, 250)
+	}
+}
+
 func (t *timedTransport) Settle() error { return nil }
 func (t *timedTransport) Handed(int)    {}
 func (t *timedTransport) Wake(int)      {}
