@@ -15,7 +15,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
-setup: ## installs what is missing (Open MPI, MPICH, pkg-config)
+setup: ## installs what is missing (Open MPI, MPICH, pkg-config, Slurm for test-slurm)
 	@scripts/setup
 
 build: ## bin/rmalock (Open MPI) and bin/rmalock-mpich
