@@ -1,5 +1,5 @@
 # make run    sets up, builds and runs a verified job of 4 ranks
-# make test   proves it; up to half an hour on 2 cores when nothing is cached
+# make test   proves it; half an hour or so on 2 cores when nothing is cached
 # make bench  compares with C on MPI-3 RMA, on this machine
 # make help   lists all targets
 

@@ -34,7 +34,7 @@ func WriteRounds(w io.Writer, results []*Result) error {
 			by[k] = append(by[k], &runs{lock: r.Lock, speed: map[uint64]float64{}})
 		}
 		l := by[k][i]
-		l.speed[r.Seed] = r.speed()
+		l.speed[r.Seed] = r.Speed()
 		if len(r.PerRank) > 0 && r.Acquires > 0 {
 			l.share = append(l.share, float64(slices.Min(r.PerRank))*float64(len(r.PerRank))/float64(r.Acquires))
 		}
@@ -76,9 +76,9 @@ func median(v []float64) float64 {
 	}
 }
 
-// speed is what a run is compared by: acquires per second. In mode latency these are the
+// Speed is what a run is compared by: acquires per second. In mode latency these are the
 // lock's own, since time between batches is not counted.
-func (r *Result) speed() float64 {
+func (r *Result) Speed() float64 {
 	if r.Mode == Latency && r.Mean > 0 {
 		return 1e9 / r.Mean
 	}

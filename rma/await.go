@@ -99,7 +99,7 @@ func (w *Window) Backoff(target, disp int, seen int64, try int) error {
 // Linger waits a moment, of the order of a microsecond, for a word of the caller's own
 // memory to hold something else than seen, and returns what it holds. It is for a rank
 // that is about to do something expensive that another one may make needless at any
-// time. The word is not Far.
+// time, and no way to wait: the word need not have changed. It is not Far.
 func (w *Window) Linger(disp int, seen int64) (int64, error) {
 	if v, err := w.GetFlush(w.rank, disp); v != seen || err != nil {
 		return v, err

@@ -82,11 +82,12 @@ them at the low and at the high end of its range.
 
 Sweeps: --mode, --lock, --writers and --ranks take lists, and --repeat runs all of
 them in rounds; then a table compares each lock with the first one round by round,
-with the median of the ratios and their extremes: what says less than that is noise. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv,
-figures like the paper's and DIR/report.html are drawn of all that DIR holds, and
-runs that are there are not made again: an interrupted sweep goes on where it
-stopped, and jobs of several sizes can share a folder. --figure NAME is the sweep
-of a figure of the paper; other flags narrow it.
+with the median of the ratios and their extremes: what says less than that is
+noise. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv, figures like
+the paper's and DIR/report.html are drawn of all that DIR holds, and runs that are
+there are not made again: an interrupted sweep goes on where it stopped, and jobs of
+several sizes can share a folder. --figure NAME is the sweep of a figure of the
+paper; other flags narrow it.
 
 A lock's parameters stand behind its name, as in rmarw:TR=1000:TL=20/50.
 ` + observingHelp,

@@ -183,7 +183,7 @@ func (o *tuneOptions) inVirtual(out io.Writer, bar *progress, ranks int) error {
 }
 
 func sample(r *bench.Result) bench.Sample {
-	return bench.Sample{PerSecond: r.PerSecond, ShareDeviation: r.ShareDeviation, P99: r.P99}
+	return bench.Sample{PerSecond: r.Speed(), ShareDeviation: r.ShareDeviation, P99: r.P99}
 }
 
 // share tells all ranks what rank 0 has measured.

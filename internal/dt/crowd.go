@@ -50,17 +50,8 @@ func (t *Tree) barge(k, id int) (got bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if pred != null {
-		w.Put(wait, t.rank, t.stat(t.Leaf, k))
-		if err := w.Flush(t.rank); err != nil {
-			return false, err
-		}
-		r, his := t.place(pred)
-		w.Put(t.node(k), r, his+2*t.Leaf)
-		if err := w.Flush(r); err != nil {
-			return false, err
-		}
-		if _, err := w.Await(t.rank, t.stat(t.Leaf, k), rma.NotEqual(wait)); err != nil {
+	if pred != null { // until it is the head
+		if _, err := t.queue(t.Leaf, k, pred); err != nil {
 			return false, err
 		}
 	}

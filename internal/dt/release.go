@@ -31,6 +31,7 @@ func (t *Tree) Unlock(id int) error {
 			err = t.follow(i, k)
 		}
 		if err != nil {
+			t.Drop(k)
 			return err
 		}
 		s.status[i] = idle
@@ -40,7 +41,7 @@ func (t *Tree) Unlock(id int) error {
 	return nil
 }
 
-// letGo is Unlock when there is somebody.
+// letGo is Unlock but for the short way.
 func (t *Tree) letGo(k, id int) error {
 	var err error
 	if t.crowd {
@@ -60,7 +61,7 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if err != nil {
 		return err
 	}
-	if n := passings(st); succ == null && n > 0 && n < t.tl[i] && i == t.Leaf && i > 0 && t.far[i-1] {
+	if count := passings(st); succ == null && i == t.Leaf && t.linger && count > 0 && count < t.tl[i] {
 		// Whoever passed it on may want it again at once, and to leave the node costs far
 		// operations. The paper does not wait; with few ranks a node it would hardly pass.
 		if succ, err = t.W.Linger(t.next(i, k), null); err != nil {

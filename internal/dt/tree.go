@@ -75,6 +75,7 @@ type Tree struct {
 	More   int             // displacement of the first word of Beyond
 
 	leaveFirst bool
+	linger     bool // the leaf is in a node, and what is outside it is not
 
 	busy  uint16 // nodes of locks that the rank holds or wants, a bit each
 	lent  uint16 // nodes that its elements still use
@@ -178,6 +179,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 		t.More = spec.Base(more)
 		t.leaveFirst = t.beyond.LeaveFirst()
 	}
+	t.linger = t.Leaf > 0 && t.far[t.Leaf-1] && !t.far[t.Leaf]
 	for k := range t.slots {
 		t.locate(&t.slots[k])
 	}
@@ -243,7 +245,7 @@ func (t *Tree) tail(level, id int) (host, disp int) {
 	return t.topo.HostOf(level, t.elem[level], id), t.tails[level] + id/t.count[level]
 }
 
-// locate finds the TAILs of a slot's lock, unless it was the last one there.
+// locate finds the TAILs of a slot's lock.
 func (t *Tree) locate(s *slot) {
 	for i := 0; i <= t.Leaf; i++ {
 		s.at[i].host, s.at[i].disp = t.tail(i, s.id)

@@ -179,9 +179,8 @@ func libraryName(text string) string {
 }
 
 // Close waits for all ranks and ends MPI if this package started it. Collective.
-// Windows must have been freed. An MPI_Finalize that has not returned after three seconds
-// on a core, or a minute in all, ten seconds with MPICH (4.0.2 hangs there over TCP), is
-// left behind: the process may exit.
+// Windows must have been freed. An MPI_Finalize that has not returned after a minute, ten
+// seconds with MPICH (4.0.2 hangs there over TCP), is left behind: the process may exit.
 func (w *World) Close() error {
 	err := w.Barrier()
 	w.end(err == nil)

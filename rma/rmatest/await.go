@@ -2,6 +2,7 @@ package rmatest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -14,6 +15,7 @@ var awaitChecks = []check{
 	{"Await/Crowd", checkCrowd},
 	{"Await/ManyWords", checkManyWords},
 	{"Backoff", checkBackoff},
+	{"Linger", checkLinger},
 }
 
 // checkRelations: conditions that hold already, signed, on words of every class.
@@ -230,5 +232,27 @@ func checkBackoff(p *Probe) {
 		seen = p.Value(w.GetFlush(0, 0))
 	}
 	p.Meet()
+	p.Close(w)
+}
+
+// checkLinger: Linger comes back, at once or soon, with what the word holds; a node-mate
+// changes it.
+func checkLinger(p *Probe) {
+	w := p.Open(classes(1))
+	if w == nil {
+		return
+	}
+	disp := int(rma.Near)
+	p.Equal("a word that does not change", p.Value(w.Linger(disp, 0)), 0)
+	p.Equal("one that holds something else", p.Value(w.Linger(disp, 5)), 0)
+	p.Meet()
+	mates := w.Node().Ranks
+	next := mates[(slices.Index(mates, p.Rank())+1)%len(mates)]
+	p.OK(w.PutFlush(7, next, disp))
+	if v := p.Value(w.Linger(disp, 0)); v != 0 { // it promises no more than to come back
+		p.Equal("what a node-mate wrote", v, 7)
+	}
+	p.Meet()
+	p.Equal("what a node-mate has written", p.Value(w.Linger(disp, 0)), 7)
 	p.Close(w)
 }
