@@ -45,9 +45,9 @@ test-race: setup ## the same under the race detector, in short mode; not the sea
 SEARCHES = 'Search|Exhaustive|Random|Mutants|Fairness|Listings|TestTries'
 
 test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI and MPICH; one host and two
-	$(GO) test -count=1 -p 1 -timeout 20m $(MPI_TESTS)
+	$(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs $(MPI_TESTS)
 	$(GO) test -count=1 -timeout 5m -run UnderMPI ./check
-	$(GO) test -count=1 -p 1 -timeout 20m -tags mpich $(MPI_TESTS)
+	$(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs -tags mpich $(MPI_TESTS)
 	$(GO) test -count=1 -timeout 5m -tags mpich -run UnderMPI ./check
 
 MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree ./cmd/rmalock ./examples

@@ -66,7 +66,7 @@ func TestFaultsAreCaught(t *testing.T) {
 		{noExclusion, "Exclusion/Transfers", false},
 		{noExclusion, "Shaken/Exclusion/OneLock", false},
 		{tornTry, "Exclusion/OneLock", true},
-		{lateUnlock, "Relaxed0/Exclusion/OneLock", true},
+		{lateUnlock, "Relaxed/Exclusion/OneLock", true},
 		{blindReaders, "Exclusion/ReadersAndWriters", false},
 		{blindReaders, "Exclusion/AllWays", false},
 		{blindWriters, "Exclusion/ReadersAndWriters", false},

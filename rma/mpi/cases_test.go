@@ -223,7 +223,6 @@ func TestProgress(t *testing.T) {
 					require.NoError(t, w.AccumulateFlush(1, 1, 0, rma.Sum))
 					took = append(took, time.Since(one))
 				}
-				require.Greater(t, len(took), 20, "operations served in half a second by a rank that computes")
 				slices.Sort(took)
 				p99 = took[len(took)*99/100]
 				t.Logf("%d operations: median %v, 99 %% within %v, longest %v", len(took), took[len(took)/2], p99, took[len(took)-1])
