@@ -10,7 +10,7 @@ GO ?= go
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup build run test test-go test-race test-mpi test-hosts test-slurm check-deep verify vet bench clean
+.PHONY: help setup build run test test-go test-race test-mpi test-hosts test-slurm test-interrupt check-deep verify vet bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -35,20 +35,20 @@ vet: setup ## go vet with and without cgo, and both MPIs
 	$(GO) vet -tags mpich ./...
 
 test-go: setup ## all packages without cgo: inproc, locks, hashtable, topology, program
-	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
+	CGO_ENABLED=0 scripts/tidy $(GO) test -timeout 20m ./...
 
 test-race: setup ## the same under the race detector, in short mode; not the searches, whose ranks are one goroutine at a time
-	$(GO) test -race -short -skip $(SEARCHES) $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /examples)
-	$(GO) test -race -short -run Spread ./check
+	scripts/tidy $(GO) test -race -short -skip $(SEARCHES) $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /examples)
+	scripts/tidy $(GO) test -race -short -run Spread ./check
 
 # Tests whose ranks are coroutines of one thread.
 SEARCHES = 'Search|Exhaustive|Random|Mutants|Fairness|Listings|TestTries'
 
 test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI and MPICH; one host and two
-	$(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs $(MPI_TESTS)
-	$(GO) test -count=1 -timeout 5m -run UnderMPI ./check
-	$(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs -tags mpich $(MPI_TESTS)
-	$(GO) test -count=1 -timeout 5m -tags mpich -run UnderMPI ./check
+	scripts/tidy $(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs $(MPI_TESTS)
+	scripts/tidy $(GO) test -count=1 -timeout 5m -run UnderMPI ./check
+	scripts/tidy $(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs -tags mpich $(MPI_TESTS)
+	scripts/tidy $(GO) test -count=1 -timeout 5m -tags mpich -run UnderMPI ./check
 
 MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree ./cmd/rmalock ./examples
 
@@ -59,12 +59,15 @@ test-slurm: setup ## jobs/ under a real Slurm of four pretended nodes; skipped w
 	scripts/test-slurm
 
 check-deep: ## the checks with 64 ranks, and 256 with 20 acquires, and longer searches
-	RMALOCK_DEEP=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 3h -v -run 'Search|Mutants|DHT|LoseNothing|LosesNothing|Exhaustive|Deep' \
+	RMALOCK_DEEP=1 CGO_ENABLED=0 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run 'Search|Mutants|DHT|LoseNothing|LosesNothing|Exhaustive|Deep' \
 		./rma/sim ./check ./dmcs ./baseline ./rmamcs ./rmarw
 
+test-interrupt: setup ## interrupts the tests at several moments: nothing may be left behind
+	scripts/test-interrupt
+
 verify: setup ## test-mpi with the whole graph and every lock in every job; an hour and more on 2 cores
-	RMALOCK_FULL=1 $(GO) test -count=1 -timeout 3h -v -run UnderMPI ./lock/locktest ./bench/degree
-	RMALOCK_FULL=1 $(GO) test -count=1 -timeout 3h -v -run UnderMPI -tags mpich ./lock/locktest ./bench/degree
+	RMALOCK_FULL=1 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run UnderMPI ./lock/locktest ./bench/degree
+	RMALOCK_FULL=1 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run UnderMPI -tags mpich ./lock/locktest ./bench/degree
 
 bench: setup build ## D-MCS here, in C on MPI-3 RMA, and MPI_Win_lock: medians of 7 paired runs
 	mpicc.openmpi -O3 -march=native -o bin/bench-c-dmcs bench/c/dmcs.c

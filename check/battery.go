@@ -73,8 +73,8 @@ func Battery(info lock.Info, size Size) []Item {
 		b.drawn(16, 3, 10_000, "node:4 core:4")
 	case Deep:
 		b.writers("3 preemptions", Plan{Ranks: 4, Acquires: 2}, 3)
-		b.drawn(64, 3, 4_000, "rack:2 node:4 core:8")
-		b.drawn(256, 20, 100, "rack:2 node:8 core:16")
+		b.drawn(64, 3, 1_000, "rack:2 node:4 core:8")
+		b.drawn(256, 20, 20, "rack:2 node:8 core:16")
 	}
 	return b.items
 }
