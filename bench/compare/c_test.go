@@ -2,11 +2,24 @@ package main
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
+
+var ctx context.Context // ends with an interrupt, so that no job outlives the tests
+
+func TestMain(m *testing.M) {
+	var stop func()
+	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := m.Run()
+	stop()
+	os.Exit(code)
+}
 
 // TestCPrograms builds the C programs and runs them in all settings. Contended they
 // check themselves that the lock excludes.
@@ -26,14 +39,14 @@ func TestCPrograms(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", build, err, out)
 		}
 	}
-	l := launcher{bin: dir, mpirun: "mpirun.openmpi", duration: 50 * time.Millisecond, patience: time.Minute, grace: time.Second, machine: thisMachine()}
+	l := launcher{bin: dir, mpirun: "mpirun.openmpi", duration: 50 * time.Millisecond, patience: time.Minute, grace: 5 * time.Second, machine: thisMachine()}
 	for _, s := range scenarios() {
 		for _, c := range s.contestants(&l) {
 			if c.Program == ours {
 				continue
 			}
 			c.job.program, c.job.ranks = c.Program, s.ranks
-			got, err := l.run(context.Background(), c.job)
+			got, err := l.run(ctx, c.job)
 			if err != nil {
 				t.Error(err)
 				continue
@@ -47,7 +60,7 @@ func TestCPrograms(t *testing.T) {
 		}
 	}
 	// A wrong option is refused, and does not hang.
-	if _, err := l.run(context.Background(), job{program: cDMCS, ranks: 2, args: []string{"--mode", "contended", "--own", "guess"}}); err == nil {
+	if _, err := l.run(ctx, job{program: cDMCS, ranks: 2, args: []string{"--mode", "contended", "--own", "guess"}}); err == nil {
 		t.Error("--own guess passes")
 	}
 }

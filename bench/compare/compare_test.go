@@ -178,7 +178,7 @@ func start(t *testing.T, our string, more ...string) (status int, out, errs stri
 	dir, mpirun := stub(t, our)
 	var o, e bytes.Buffer
 	args := append([]string{"-bin", dir, "-mpirun", mpirun, "-duration", "10ms"}, more...)
-	status = compare(context.Background(), args, scenarios(), &o, &e)
+	status = compare(ctx, args, scenarios(), &o, &e)
 	return status, o.String(), e.String()
 }
 
@@ -241,7 +241,7 @@ func TestTimeOut(t *testing.T) {
 		pids := filepath.Join(dir, "pids")
 		l := launcher{bin: dir, mpirun: mpirun, duration: 100 * time.Millisecond, patience: 200 * time.Millisecond, grace: 200 * time.Millisecond, machine: machine{Cores: 2}}
 		began := time.Now()
-		_, err := l.run(context.Background(), job{program: ours, ranks: 2, env: []string{"PIDS=" + pids}})
+		_, err := l.run(ctx, job{program: ours, ranks: 2, env: []string{"PIDS=" + pids}})
 		if err == nil || !strings.Contains(err.Error(), "no result within 300ms") {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -280,7 +280,7 @@ func gone(pid int) bool {
 // TestInterrupt: when the program is told to end, it says so and leaves nothing.
 func TestInterrupt(t *testing.T) {
 	dir, mpirun := stub(t, "sleep 1000")
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(ctx)
 	time.AfterFunc(200*time.Millisecond, func() { cancel(errors.New("told to end")) })
 	var out, errs bytes.Buffer
 	status := compare(ctx, []string{"-bin", dir, "-mpirun", mpirun}, scenarios(), &out, &errs)

@@ -112,13 +112,12 @@ func environment(more []string) []string {
 }
 
 // output runs a command in a process group of its own and returns its standard
-// output. When ctx ends, the group is asked to end, and killed after grace; when this
-// program dies, the command is asked too.
+// output. When ctx ends, the group is asked to end, and killed after grace.
 func (l *launcher) output(ctx context.Context, argv, env []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &errs, env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// mpirun passes SIGTERM on to the ranks, which it puts into groups of their own.
 	var kill *time.Timer
 	cmd.Cancel = func() error {
