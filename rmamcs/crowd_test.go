@@ -80,8 +80,8 @@ func TestCrowdRandom(t *testing.T) {
 				in, top := crowded(t, s.text, tl, s.levels...)
 				for seed := range uint64(2) {
 					p := check.Plan{Info: in, Ranks: s.ranks, Acquires: 3, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
-					run(t, p, sim.Random(seed, 0, some(300)))
-					run(t, p, sim.PCT(seed, 3, 0, some(300)))
+					run(t, p, sim.Random(seed, 0, some(150)))
+					run(t, p, sim.PCT(seed, 3, 0, some(150)))
 				}
 			})
 		}

@@ -100,7 +100,7 @@ func TestRandom(t *testing.T) {
 		{"rack:2 node:2 rank:4", 16, []string{"rack"}},
 		{"rack:2 node:2 numa:2 rank:2", 16, []string{"rack", "node", "numa"}},
 	} {
-		drawn(t, s, 3, 500)
+		drawn(t, s, 3, 250)
 	}
 }
 

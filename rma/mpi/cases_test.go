@@ -261,15 +261,23 @@ func TestCrowd(t *testing.T) {
 	mpitest.Each(t, mpitest.OneHost(16), func(t *testing.T, c rma.Comm) {
 		w, err := c.Allocate(rma.Counters("go", 1))
 		require.NoError(t, err)
-		require.NoError(t, c.Barrier())
-		used := cpuTime()
-		if c.Rank() == 0 {
-			time.Sleep(time.Second)
-			require.NoError(t, w.AccumulateFlush(1, 0, 0, rma.Sum))
-		} else {
-			_, err := w.Await(0, 0, rma.Equal(1))
+		for try := int64(1); ; try++ { // what the hypervisor takes counts as the rank's
+			require.NoError(t, c.Barrier())
+			used := cpuTime()
+			if c.Rank() == 0 {
+				time.Sleep(time.Second)
+				require.NoError(t, w.AccumulateFlush(1, 0, 0, rma.Sum))
+			} else {
+				_, err := w.Await(0, 0, rma.Equal(try))
+				require.NoError(t, err)
+			}
+			all, err := c.Allgather([]int64{int64(cpuTime() - used)})
 			require.NoError(t, err)
-			require.Less(t, cpuTime()-used, 200*time.Millisecond, "processor time of a rank that waited for 1 s")
+			most := time.Duration(slices.Max(all))
+			if most < 200*time.Millisecond {
+				break
+			}
+			require.Less(t, try, int64(5), "a rank that waited for 1 s used %v of processor time", most)
 		}
 		locks, err := dmcs.New(c, dmcs.Config{})
 		require.NoError(t, err)
