@@ -45,12 +45,16 @@ test-race: setup ## the same under the race detector, in short mode; not the sea
 SEARCHES = 'Search|Exhaustive|Random|Mutants|Fairness|Listings|TestTries'
 
 test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI and MPICH; one host and two
-	scripts/tidy $(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs $(MPI_TESTS)
-	scripts/tidy $(GO) test -count=1 -timeout 5m -run UnderMPI ./check
-	scripts/tidy $(GO) test -count=1 -p 1 -timeout 20m -skip TestDocs -tags mpich $(MPI_TESTS)
-	scripts/tidy $(GO) test -count=1 -timeout 5m -tags mpich -run UnderMPI ./check
+	scripts/tidy $(GO) test -count=1 -p 1 -timeout 20m $(MPI_TESTS)
+	scripts/tidy $(GO) test -count=1 -p 3 -timeout 5m -run $(JOBS) $(MPI_PROGRAMS)
+	scripts/tidy $(GO) test -count=1 -p 1 -timeout 20m -tags mpich $(MPI_TESTS)
+	scripts/tidy $(GO) test -count=1 -p 3 -timeout 5m -tags mpich -run $(JOBS) $(MPI_PROGRAMS)
 
-MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree ./cmd/rmalock ./examples
+# Packages whose tests measure, one at a time; and those that mostly wait for mpirun, with
+# the tests that start jobs.
+MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree
+MPI_PROGRAMS = ./cmd/rmalock ./examples ./check
+JOBS = 'MPI|Gompi|Failures'
 
 test-hosts: setup ## jobs over four hosts that this machine pretends, both MPIs; skipped with the reason where it cannot
 	scripts/test-hosts

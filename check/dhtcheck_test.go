@@ -126,7 +126,7 @@ func TestDHTDrawn(t *testing.T) {
 	two := []int{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}
 	const scripts = 20 // of operations; each has its part of the executions
 	for _, way := range dhtWays {
-		executions := int64(1_000)
+		executions := int64(400)
 		switch {
 		case testing.Short():
 			executions = 200

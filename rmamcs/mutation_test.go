@@ -34,7 +34,7 @@ func tree(name string, tl int, element map[int][]int) lock.Info {
 func TestMutants(t *testing.T) {
 	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 1, 1}}
 	apart := map[int][]int{2: {0, 1}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}}
-	locktest.RunMutantsOf(t, 4, equivalent(), tree("rmamcs", 1, together), tree("rmamcs, apart", 2, apart))
+	locktest.RunMutantsOf(t, 8, equivalent(), tree("rmamcs", 1, together), tree("rmamcs, apart", 2, apart))
 }
 
 // equivalent are mistakes of the tree that are none with N = 2, and one that is not caught.
