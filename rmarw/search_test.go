@@ -202,7 +202,7 @@ func TestRandom(t *testing.T) {
 		{"rack:2 node:2 rank:4", 16, []string{"rack"}},
 		{"rack:2 node:2 numa:2 rank:2", 16, []string{"rack", "node", "numa"}},
 	} {
-		drawn(t, s, []string{"1", "4", "16"}, 3, 60)
+		drawn(t, s, []string{"1", "4", "16"}, 3, 40)
 	}
 }
 

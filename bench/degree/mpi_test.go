@@ -90,6 +90,8 @@ func slice(c rma.Comm, name string) int64 {
 		return spinning / 5 // it spins in MPI_Win_lock until the target has had the core and answered
 	case name == "mpi-win-lock" && mpi.Library == "MPICH":
 		return spinning
+	case c.Node().Count > 1 && crowded && mpi.Library == "MPICH":
+		return 1000 / int64(c.Size())
 	case c.Node().Count > 1:
 		return 4000 / int64(c.Size())
 	}
