@@ -13,7 +13,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 .PHONY: help setup build run test test-go test-race test-mpi test-hosts test-slurm test-interrupt check-deep verify vet bench clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
 
 setup: ## installs what is missing (Open MPI, MPICH, pkg-config, Slurm for test-slurm)
 	@scripts/setup

@@ -61,7 +61,8 @@ func TestAsymmetricMutants(t *testing.T) {
 		tree("rmarw, asym, two elements", rmarw.Asymmetric, 4, 1, 1, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
 }
 
-// asymEquivalent are mistakes that are none with the asymmetric counter and N = 2.
+// asymEquivalent are mistakes that are none with the asymmetric counter and N = 2, and one
+// that is not caught.
 func asymEquivalent() []check.Equivalent {
 	const (
 		same  = "the word is what it waits to change from: it is the same wait"
@@ -70,24 +71,27 @@ func asymEquivalent() []check.Equivalent {
 		free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
 		short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 		root  = "nobody outside the root: nobody looks at what STATUS says there but whether the node is lent, and a rank with one lock lends one node at a time"
+		hole  = "not equivalent and not caught, as in rmamcs: its schedule is too rare for the search"
 	)
 	out := []check.Equivalent{
-		{Phase: check.Acquiring, Step: "Await rmarw.DOOR", Mutation: check.NoWait, Why: again},
+		{Phase: check.Acquiring, Step: "Await rmarw.DOOR", Before: "Flush of Accumulate SUM rmarw.READERS", Mutation: check.NoWait, Why: again},
 		{Phase: check.Acquiring, Step: "Await rmarw.DOOR", Mutation: check.AnyChange, Why: again},
+		{Phase: check.Acquiring, Step: "Put rmarw.STATUS1", Before: "Await rmarw.NEXT1", Mutation: check.Late, Why: free},
+		{Phase: check.Trying, Step: "Put rmarw.STATUS1", Before: "Await rmarw.NEXT1", Mutation: check.Late, Why: free},
+		{Phase: check.Trying, Step: "Await rmarw.NEXT1", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Trying, Step: "Flush of Put rmarw.NEXT1", Mutation: check.NoFlush, Why: hole},
 		{Phase: check.Releasing, Step: "Put rmarw.STATUS1", Mutation: check.Late, Why: free},
 		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: "Flush of Get rmarw.NEXT1", Mutation: check.Forget, Why: root},
 		{Phase: check.Releasing, Step: "Flush of Get rmarw.STATUS0", Mutation: check.NoFlush, Why: short + "; " + root},
 		{Phase: check.Releasing, Step: "Flush of Get rmarw.NEXT", Mutation: check.NoFlush, Why: short},
 	}
-	for _, before := range []string{"Await rmarw.NEXT0", "Flush of CompareAndSwap rmarw.TAIL0", "Flush of Get rmarw.NEXT0", "Flush of Put rmarw.DOOR"} {
+	for _, before := range []string{"Await rmarw.NEXT0", "Flush of CompareAndSwap rmarw.TAIL0", "Flush of Get rmarw.NEXT0", "Flush of Get rmarw.STATUS0", "Flush of Put rmarw.STATUS0", "Flush of Put rmarw.DOOR"} {
 		out = append(out, check.Equivalent{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: before, Mutation: check.Late, Why: later})
 	}
-	for _, word := range []string{"STATUS", "NEXT"} {
-		for _, phase := range []check.Phase{check.Acquiring, check.Releasing} {
-			out = append(out, check.Equivalent{Phase: phase, Step: "Await rmarw." + word, Mutation: check.AnyChange, Why: same})
-		}
+	for _, step := range []string{"Await rmarw.STATUS", "Await rmarw.NEXT"} {
+		out = append(out, check.Equivalent{Phase: check.Acquiring, Step: step, Mutation: check.AnyChange, Why: same})
 	}
-	return out
+	return append(out, check.Equivalent{Phase: check.Releasing, Step: "Await rmarw.NEXT", Mutation: check.AnyChange, Why: same})
 }
 
 // equivalent are mistakes that are none, and two that are not caught.
