@@ -16,6 +16,14 @@ func (t *Tree) Lock(id int) error {
 		s = &t.slots[k]
 	}
 	mine, i := t.node(k), t.Leaf
+	if t.plain { // the loop below with one level
+		pred, err := t.W.FetchAndOpFlush(mine, s.at[0].host, s.at[0].disp, rma.Replace) // lines 5, 6
+		if err != nil || pred == null {
+			return err
+		}
+		_, err = t.queue(0, k, pred)
+		return err
+	}
 	if t.crowd {
 		got, err := t.barge(k, id)
 		if got || err != nil {

@@ -16,6 +16,16 @@ func (t *Tree) Unlock(id int) error {
 		}
 		s = &t.slots[k]
 	}
+	if t.plain && t.W.Peek(t.next(0, k)) == null { // the loop below with one level
+		mine, at := t.node(k), &s.at[0]
+		last, err := t.W.CompareAndSwapFlush(null, mine, at.host, at.disp) // lines 15, 16
+		if err == nil && last != mine {
+			err = t.follow(0, k)
+		}
+		s.id, s.status[0] = 0, idle
+		t.busy &^= 1 << k
+		return err
+	}
 	alone := s.top == 0 && t.beyond == nil && !t.crowd // in all queues, with nobody behind
 	for i, next := 0, t.next(0, k); alone && i <= t.Leaf; i++ {
 		alone = t.W.Peek(next+2*i) == null

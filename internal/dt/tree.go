@@ -74,6 +74,7 @@ type Tree struct {
 	tails  [maxLevels]int  // displacement of the first TAIL
 	More   int             // displacement of the first word of Beyond
 
+	plain      bool // one level, with MCS queues, and nothing beyond
 	leaveFirst bool
 	linger     bool // the leaf is in a node, and what is outside it is not
 
@@ -179,6 +180,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 		t.More = spec.Base(more)
 		t.leaveFirst = t.beyond.LeaveFirst()
 	}
+	t.plain = t.Leaf == 0 && !t.crowd && t.beyond == nil
 	t.linger = t.Leaf > 0 && t.far[t.Leaf-1] && !t.far[t.Leaf]
 	for k := range t.slots {
 		t.locate(&t.slots[k])
