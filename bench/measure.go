@@ -7,7 +7,7 @@ import (
 
 const (
 	batch       = 1000   // acquires per batch in mode latency
-	sampleEvery = 5000   // ns of workload per sampled acquire: the two clock readings are then about 2 %
+	sampleEvery = 5000   // ns of usual acquires per sampled one: the two clock readings are then about 2 %
 	maxEvery    = 128    // acquires between samples at most
 	maxTracked  = 100e12 // ps; a longer wait is recorded as this
 )
@@ -41,9 +41,9 @@ func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, maxTrac
 // measure is the warm-up and what is between the two barriers. Collective.
 func (m *measured) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	var done int
-	var meanNs int64
+	var usualNs int64
 	if w.active() {
-		if done, meanNs, err = warmUp(c, w, cfg); err != nil {
+		if done, usualNs, err = warmUp(c, w, cfg); err != nil {
 			return err
 		}
 	}
@@ -56,9 +56,9 @@ func (m *measured) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	begin := c.Now()
 	if w.active() {
 		if cfg.Mode == Latency {
-			err = m.batches(c, w, cfg, done, meanNs)
+			err = m.batches(c, w, cfg, done, usualNs)
 		} else {
-			err = m.samples(c, w, cfg, done, meanNs)
+			err = m.samples(c, w, cfg, done, usualNs)
 		}
 		if err != nil {
 			return err
@@ -75,33 +75,40 @@ func (m *measured) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	return nil
 }
 
-// warmUp does the first tenth and returns the number of acquires and their mean
-// duration, work included; 0 for none.
-func warmUp(c rma.Comm, w workload, cfg *Config) (done int, meanNs int64, err error) {
+// warmUp does the first tenth and returns the number of acquires and the usual
+// duration of one, work included; 0 for none. It is the median where a clock ends the
+// warm-up: the mean would be that of the ranks that wait, where some run and most sleep,
+// and the clock would then be read too often by those that run.
+func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err error) {
 	begin := c.Now()
-	now := begin
 	if cfg.Acquires > 0 {
 		done = cfg.Acquires / 10
 		err = w.run(done)
-		now = c.Now()
-	} else {
-		enough := false
-		for end := begin + int64(cfg.Duration)/10; now < end && !enough && err == nil; done++ {
-			_, now, err = w.sample()
-			enough = cfg.pool.count(1)
+		if done > 0 {
+			usualNs = (c.Now() - begin) / int64(done)
 		}
+	} else {
+		hist := newHistogram()
+		enough, last := false, begin
+		for end := begin + int64(cfg.Duration)/10; last < end && !enough && err == nil; done++ {
+			var now int64
+			_, now, err = w.sample()
+			_ = hist.RecordValue(min(now-last, maxTracked)) // cannot fail: below the limit
+			enough, last = cfg.pool.count(1), now
+		}
+		usualNs = hist.ValueAtQuantile(50)
 	}
 	if done == 0 || err != nil {
 		return 0, 0, err
 	}
-	return done, max(1, (now-begin)/int64(done)), nil
+	return done, max(1, usualNs), nil
 }
 
 // samples runs a workload of all ranks and times single acquires.
-func (m *measured) samples(c rma.Comm, w workload, cfg *Config, done int, meanNs int64) error {
+func (m *measured) samples(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
 	every := 1
-	if meanNs > 0 {
-		every = int(min(max(sampleEvery/meanNs, 1), maxEvery))
+	if usualNs > 0 {
+		every = int(min(max(sampleEvery/usualNs, 1), maxEvery))
 	}
 	left, end := remaining(c, cfg, done)
 	for left > 0 {
@@ -123,13 +130,13 @@ func (m *measured) samples(c rma.Comm, w workload, cfg *Config, done int, meanNs
 }
 
 // batches times many acquires at once.
-func (m *measured) batches(c rma.Comm, w workload, cfg *Config, done int, meanNs int64) error {
+func (m *measured) batches(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
 	left, end := remaining(c, cfg, done)
 	size := batch
 	if cfg.Acquires > 0 {
 		size = min(batch, max(1, left/20))
 	} else {
-		size = min(batch, max(1, int(int64(cfg.Duration)/100/meanNs)))
+		size = min(batch, max(1, int(int64(cfg.Duration)/100/usualNs)))
 	}
 	for now := c.Now(); left > 0 && now < end; {
 		n := min(size, left)

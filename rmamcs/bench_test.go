@@ -12,7 +12,12 @@ import (
 )
 
 // BenchmarkUncontended is a Lock and an Unlock of a lock that nobody else wants.
-func BenchmarkUncontended(b *testing.B) {
+func BenchmarkUncontended(b *testing.B) { uncontended(b, rmamcs.MCS) }
+
+// BenchmarkUncontendedCrowd is the same with the leaf for crowded nodes.
+func BenchmarkUncontendedCrowd(b *testing.B) { uncontended(b, rmamcs.Crowd) }
+
+func uncontended(b *testing.B, leaf rmamcs.Leaf) {
 	for _, machine := range []string{"rank:4", "numa:2 rank:2", "socket:2 numa:2 rank:1"} {
 		t, err := topo.Parse(machine)
 		if err != nil {
@@ -21,7 +26,7 @@ func BenchmarkUncontended(b *testing.B) {
 		b.Run(fmt.Sprintf("N=%d", len(t.Levels())), func(b *testing.B) {
 			b.ReportAllocs()
 			err := inproc.Run(4, func(c rma.Comm) error {
-				l, err := rmamcs.New(c, rmamcs.Config{Topology: t})
+				l, err := rmamcs.New(c, rmamcs.Config{Topology: t, Leaf: leaf})
 				if err != nil {
 					return err
 				}

@@ -67,6 +67,8 @@ type Table struct {
 	counters *topo.Counters
 	cfg      Config
 	own      int // number of the rank's counter
+	lastID   int // the last lock of which mine was asked
+	lastMine counter
 	tr       int64
 	size     int
 
@@ -128,6 +130,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if t.asym {
 		t.cfg.DC = Asymmetric
 	}
+	t.lastMine = t.counter(t.own, 0)
 	return t, nil
 }
 
@@ -212,8 +215,13 @@ func (t *Table) Len() int { return t.cfg.Locks }
 // Home is the rank that hosts the lock's TAIL at the root.
 func (t *Table) Home(id int) int { return t.tree.Home(id) }
 
-// mine is the rank's counter of a lock.
-func (t *Table) mine(id int) counter { return t.counter(t.own, id) }
+// mine is the rank's counter of a lock. To find it takes divisions, so the last one is kept.
+func (t *Table) mine(id int) counter {
+	if id != t.lastID {
+		t.lastID, t.lastMine = id, t.counter(t.own, id)
+	}
+	return t.lastMine
+}
 
 // Promise: a reader arrives with one operation, or two if it waits, and departs with
 // one, or two if it is the last of a full phase; the one that opens a phase makes nine

@@ -25,7 +25,17 @@ func (t *Tree) Lock(id int) error {
 		return err
 	}
 	if t.crowd {
-		got, err := t.barge(k, id)
+		st, tries := s.left, 2 // nobody was here since, likely
+		if i == 0 {            // barge's first try, without the call
+			at := &s.at[0]
+			last, err := t.W.CompareAndSwapFlush(st|held, st, at.host, t.states+at.disp-t.tails[0])
+			if last == st || err != nil {
+				s.status[0], s.queued = st|held, false
+				return err
+			}
+			st, tries = last, 1
+		}
+		got, err := t.barge(k, st, tries)
 		if got || err != nil {
 			return err
 		}

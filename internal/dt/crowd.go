@@ -29,21 +29,19 @@ const (
 // Crowded reports whether the leaf is the one for crowded nodes.
 func (t *Tree) Crowded() bool { return t.crowd }
 
-// barge takes the leaf, and reports whether the lock came with it.
-func (t *Tree) barge(k, id int) (got bool, err error) {
+// barge takes the leaf, and reports whether the lock came with it. It tries so often
+// before it queues; st is what it takes STATE for.
+func (t *Tree) barge(k int, st int64, tries int) (got bool, err error) {
 	w, s := t.W, &t.slots[k]
 	host, tail := s.at[t.Leaf].host, s.at[t.Leaf].disp
 	state := t.states + tail - t.tails[t.Leaf]
 	s.queued = false
-	st := s.left // nobody was here since, likely
-	for range 2 {
+	for ; tries > 0 && st&(held|closed) == 0; tries-- {
 		last, err := w.CompareAndSwapFlush(st|held, st, host, state)
 		if last == st || err != nil {
 			return t.took(k, st), err
 		}
-		if st = last; st&(held|closed) != 0 {
-			break
-		}
+		st = last
 	}
 	s.queued = true
 	pred, err := w.FetchAndOpFlush(t.node(k), host, tail, rma.Replace)
@@ -103,6 +101,27 @@ func (t *Tree) took(k int, st status) bool {
 	s := &t.slots[k]
 	s.top, s.status[t.Leaf] = t.Leaf, st|held
 	return passings(st) > 0
+}
+
+// pass is leaveLeaf where the leaf is the root and the rank did not queue, the usual case.
+func (t *Tree) pass(s *slot) error {
+	w, at := t.W, &s.at[0]
+	last, err := w.GetFlush(at.host, at.disp)
+	if err != nil {
+		return err
+	}
+	st := s.status[0] &^ held
+	switch {
+	case last == null:
+		st, s.left = 0, 0
+	case passings(st) < t.most:
+		st = granted(passings(st)+1, null) &^ held
+		s.left = st
+	default:
+		st, s.left = closed, 0
+	}
+	w.Put(st, at.host, t.states+at.disp-t.tails[0])
+	return w.Flush(at.host)
 }
 
 // leaveLeaf lets the leaf go.

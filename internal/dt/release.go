@@ -26,6 +26,12 @@ func (t *Tree) Unlock(id int) error {
 		t.busy &^= 1 << k
 		return err
 	}
+	if t.crowd && t.Leaf == 0 && !s.queued {
+		err := t.pass(s)
+		s.id, s.status[0] = 0, idle
+		t.busy &^= 1 << k
+		return err
+	}
 	alone := s.top == 0 && t.beyond == nil && !t.crowd // in all queues, with nobody behind
 	for i, next := 0, t.next(0, k); alone && i <= t.Leaf; i++ {
 		alone = t.W.Peek(next+2*i) == null

@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -160,6 +162,28 @@ static void freeze(int sig) {
 	for (;;) pause();
 }
 
+// MPICH's launcher takes a process for failed that leaves without a word of its protocol,
+// PMI-1, though its status be 0, and one that has gone before it could answer.
+static void say_finalized(void) {
+	static const char word[] = "cmd=finalize\n";
+	const char *name = getenv("PMI_FD");
+	if (name == NULL || getenv("HYDI_CONTROL_FD") == NULL) return;
+	int fd = atoi(name), domain = 0;
+	socklen_t n = sizeof domain;
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) != 0 || domain != AF_UNIX) return; // MPI has closed it: it was said
+	if (send(fd, word, sizeof word - 1, MSG_NOSIGNAL) < 0) return;
+	char answer[1024];
+	int64_t deadline = rl_now() + 1000000000;
+	for (size_t have = 0; rl_now() < deadline && have < sizeof answer;) {
+		struct pollfd p = {fd, POLLIN, 0};
+		if (poll(&p, 1, 100) <= 0) continue;
+		ssize_t more = recv(fd, answer + have, sizeof answer - have, MSG_DONTWAIT);
+		if (more <= 0) return;
+		have += more;
+		if (memmem(answer, have, "finalize_ack", 12) != NULL) return;
+	}
+}
+
 static int helper_stop;
 static pthread_t helper;
 static int helper_on;
@@ -188,6 +212,7 @@ int rl_finalize(int64_t wait_ns, int64_t apart_ns) {
 			sigaction(SIGRTMAX, &a, NULL);
 			pthread_kill(t, SIGRTMAX);
 			while (rl_now() < deadline + apart_ns) nanosleep(&nap, NULL);
+			say_finalized();
 			return RL_AGAIN;
 		}
 		nanosleep(&nap, NULL);

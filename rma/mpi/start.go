@@ -179,7 +179,7 @@ func libraryName(text string) string {
 }
 
 // Close waits for all ranks and ends MPI if this package started it. Collective.
-// Windows must have been freed. An MPI_Finalize that has not returned after a minute, ten
+// Windows must have been freed. An MPI_Finalize that has not returned after a minute, three
 // seconds with MPICH (4.0.2 hangs there over TCP), is left behind: the process may exit.
 func (w *World) Close() error {
 	err := w.Barrier()
@@ -203,7 +203,7 @@ func (w *World) end(all bool) {
 			p.done = true
 			wait := time.Minute
 			if Library == "MPICH" {
-				wait = 10 * time.Second
+				wait = 3 * time.Second
 			}
 			C.rl_finalize(C.int64_t(wait), C.int64_t(time.Second))
 		}
