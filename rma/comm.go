@@ -84,6 +84,22 @@ type Epochs interface {
 // Unwrapper is implemented by decorators of a Comm.
 type Unwrapper interface{ Unwrap() Comm }
 
+// Cores is the number of cores that the ranks of the caller's node may run on, found under
+// any decorators; 0 where a backend does not know, or has none.
+func Cores(c Comm) int {
+	for c != nil {
+		if k, ok := c.(interface{ Cores() int }); ok {
+			return k.Cores()
+		}
+		u, ok := c.(Unwrapper)
+		if !ok {
+			break
+		}
+		c = u.Unwrap()
+	}
+	return 0
+}
+
 // AsEpochLocker finds the transport's own locks under any decorators.
 func AsEpochLocker(c Comm) (EpochLocker, bool) {
 	for c != nil {

@@ -2,6 +2,7 @@ package rmamcs_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
 	"github.com/rmalock/rmalock/rma/rmatest"
 	"github.com/rmalock/rmalock/rma/sim"
 	"github.com/rmalock/rmalock/rmamcs"
@@ -43,6 +45,35 @@ func TestCrowdLock(t *testing.T) {
 		t.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(t *testing.T) {
 			locktest.RunOf(t, in, rmatest.Watched(s[0], s[1], time.Minute))
 		})
+	}
+}
+
+// TestLeafByCores: unless told, the leaf is for crowded nodes from four ranks to a core on.
+func TestLeafByCores(t *testing.T) {
+	cores := runtime.GOMAXPROCS(0)
+	for _, k := range []struct {
+		nodes, ranks int
+		in, want     rmamcs.Leaf
+	}{
+		{1, 4*cores - 1, rmamcs.Auto, rmamcs.MCS},
+		{1, 4 * cores, rmamcs.Auto, rmamcs.Crowd},
+		{1, 4 * cores, rmamcs.MCS, rmamcs.MCS},
+		{1, 1, rmamcs.Crowd, rmamcs.Crowd},
+		{cores, 4, rmamcs.Auto, rmamcs.Crowd},
+		{cores, 3, rmamcs.Auto, rmamcs.MCS},
+	} {
+		if err := inproc.RunNodes(k.nodes, k.ranks, func(c rma.Comm) error {
+			l, err := rmamcs.New(c, rmamcs.Config{Leaf: k.in})
+			if err != nil {
+				return err
+			}
+			if got := l.Config().Leaf; got != k.want {
+				t.Errorf("%d nodes with %d ranks, %v: %v, want %v", k.nodes, k.ranks, k.in, got, k.want)
+			}
+			return l.Free()
+		}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -27,8 +27,8 @@ type Config struct {
 	// root, unless the root is the leaf and that is Crowd. nil means
 	// topo.Topology.Defaults.
 	TL []int
-	// Leaf is MCS, the paper's, or Crowd. Where the innermost elements span nodes, it is
-	// MCS.
+	// Leaf is MCS, the paper's, or Crowd. Auto is Crowd where every node has at least four
+	// ranks to a core, and otherwise MCS. Where the innermost elements span nodes, it is MCS.
 	Leaf Leaf
 }
 
@@ -36,22 +36,23 @@ type Config struct {
 type Leaf uint8
 
 const (
-	MCS   Leaf = iota // in a queue, first come, first served, as the paper has it
-	Crowd             // for nodes with more ranks than cores: ranks that run pass those that wait, up to T_L of the leaf times
+	Auto  Leaf = iota
+	MCS        // in a queue, first come, first served, as the paper has it
+	Crowd      // for nodes with more ranks than cores: ranks that run pass those that wait, up to T_L of the leaf times
 )
 
-var leafs = []string{MCS: "mcs", Crowd: "crowd"}
+var leafs = []string{Auto: "auto", MCS: "mcs", Crowd: "crowd"}
 
 func (l Leaf) String() string { return leafs[l] }
 
-// parseLeaf reads the name of a Leaf; "" is MCS.
+// parseLeaf reads the name of a Leaf; "" is Auto.
 func parseLeaf(text string) (Leaf, error) {
 	if i := slices.Index(leafs, text); i >= 0 {
 		return Leaf(i), nil
 	} else if text == "" {
-		return MCS, nil
+		return Auto, nil
 	}
-	return 0, fmt.Errorf("rmamcs: LEAF is %q, want mcs or crowd: %w", text, lock.ErrConfig)
+	return 0, fmt.Errorf("rmamcs: LEAF is %q, want auto, mcs or crowd: %w", text, lock.ErrConfig)
 }
 
 // A Table is one rank's handle on an array of RMA-MCS locks.
@@ -75,7 +76,8 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if cfg.TL == nil {
 		cfg.TL = cfg.Topology.Defaults().TL
 	}
-	d := dt.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL, Crowd: cfg.Leaf == Crowd}
+	d := dt.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL}
+	d.Crowd = cfg.Leaf == Crowd || cfg.Leaf == Auto && packed(c)
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
 	}
@@ -84,7 +86,18 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Leaf = MCS
+	if t.Crowded() {
+		cfg.Leaf = Crowd
+	}
 	return &Table{t: t, cfg: cfg, size: c.Size()}, nil
+}
+
+// packed reports whether the ranks of the node are at least four to a core. From there on
+// Crowd was the faster leaf in all benchmarks (docs/decisions/0007-crowd.md).
+func packed(c rma.Comm) bool {
+	cores := rma.Cores(c)
+	return cores > 0 && len(c.Node().Ranks) >= 4*cores
 }
 
 func init() {
@@ -94,7 +107,7 @@ func init() {
 		Fair:  "in the queue of level i: (F_i - 1) * C_i+1 entries, C_i = (T_L,i + 1) * C_i+1, F_i elements inside",
 		Params: []lock.Param{
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 0,16"},
-			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores"},
+			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores; default crowd from four ranks to a core on"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 			return New(c, Config{Locks: n, Home: home})

@@ -49,7 +49,7 @@ type Config struct {
 	Home     int
 	Topology *topo.Topology
 	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before Beyond.Give
-	Crowd    bool  // the leaf is that for crowded nodes; not with Beyond
+	Crowd    bool  // the leaf is that for crowded nodes, if all ranks say so; not with Beyond
 	Beyond   Beyond
 	Local    bool // what Beyond.Words hears of, as far as this rank knows
 }
@@ -134,7 +134,10 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	t.Leaf = len(levels) - 1
 	near := int64(0)
 	if cfg.Local {
-		near = 1 << maxLevels
+		near |= 1 << maxLevels
+	}
+	if cfg.Crowd {
+		near |= 1 << (maxLevels + 1)
 	}
 	for i := range levels {
 		t.elem[i] = t.topo.Element(t.rank, i)
@@ -167,7 +170,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 		spec.Regions[0].Words = append(spec.Regions[0].Words, rma.Word{Name: "NEXT" + n, Class: nodes}, rma.Word{Name: "STATUS" + n, Class: nodes})
 		spec.Regions = append(spec.Regions, rma.Region{Count: t.hosted(i), Words: []rma.Word{{Name: "TAIL" + n, Class: tail}}})
 	}
-	if t.crowd = cfg.Crowd && !t.far[t.Leaf]; t.crowd {
+	if t.crowd = near>>(maxLevels+1)&1 != 0 && !t.far[t.Leaf]; t.crowd {
 		spec.Regions = append(spec.Regions, rma.Region{Count: t.hosted(t.Leaf), Words: []rma.Word{{Name: "STATE", Class: rma.Near}}})
 		t.states = spec.Base(1 + len(levels))
 	}
@@ -176,7 +179,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	}
 	if t.beyond != nil {
 		more := len(spec.Regions)
-		spec.Regions = append(spec.Regions, t.beyond.Words(near>>maxLevels != 0)...)
+		spec.Regions = append(spec.Regions, t.beyond.Words(near>>maxLevels&1 != 0)...)
 		t.More = spec.Base(more)
 		t.leaveFirst = t.beyond.LeaveFirst()
 	}

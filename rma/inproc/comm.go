@@ -22,6 +22,7 @@ var _ rma.Comm = (*comm)(nil)
 func (c *comm) Rank() int      { return c.rank }
 func (c *comm) Size() int      { return len(c.g.where) }
 func (c *comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
+func (c *comm) Cores() int     { return max(1, runtime.GOMAXPROCS(0)/len(c.g.nodes)) } // for rma.Cores
 func (c *comm) Now() int64     { return int64(time.Since(c.g.world.start)) }
 func (c *comm) Sleep(ns int64) { time.Sleep(time.Duration(ns)) }
 func (c *comm) Describe() string {

@@ -28,7 +28,8 @@ type comm struct {
 	mate int   // index of the caller in node.Ranks
 	pids []int // of the node-mates, as in node.Ranks; nil if some cannot be seen
 
-	crowded bool // the ranks of the machine are more than the cores they may run on
+	cores   int  // that the ranks of the machine may run on
+	crowded bool // these are more
 	polite  bool // crowded, and MPI would keep the core while it waits
 }
 
@@ -88,7 +89,6 @@ func (c *comm) countCores() error {
 	if err != nil {
 		return err
 	}
-	cores := 0
 	for i := range mask {
 		union := uint64(0)
 		for r := range len(all) / len(mask) {
@@ -96,13 +96,16 @@ func (c *comm) countCores() error {
 				union |= uint64(all[r*len(mask)+i])
 			}
 		}
-		cores += bits.OnesCount64(union)
+		c.cores += bits.OnesCount64(union)
 	}
-	c.crowded = mates > cores
+	c.crowded = mates > c.cores
 	c.polite = c.crowded && Library == "MPICH"
 	c.h.polite = flag(c.polite)
 	return nil
 }
+
+// Cores is for rma.Cores.
+func (c *comm) Cores() int { return c.cores }
 
 // machine is a number that ranks on one kernel share, whatever their host is
 // called: part of its boot id.
