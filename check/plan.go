@@ -35,6 +35,7 @@ type Plan struct {
 	Tick func()
 
 	uncounted bool // operations are not compared with the promise
+	reopen    bool // the lock is opened anew for each execution
 }
 
 // Mixed is a Plan.Writers.

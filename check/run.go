@@ -63,8 +63,32 @@ type client struct {
 	at    Moment
 }
 
+// opened is what a rank has opened.
+type opened struct {
+	table lock.Table
+	data  *rma.Window
+	as    *snapshot
+}
+
+// open opens the lock and, if there is any, what it guards.
+func (k *client) open(c rma.Comm) error {
+	over := c
+	if k.p.Disturb != nil {
+		over = k.p.Disturb(c, func() Moment { return k.at })
+	}
+	var err error
+	if k.table, err = k.p.open(over); err != nil {
+		return err
+	}
+	if k.p.Guard {
+		k.data, err = c.Allocate(rma.Data("guarded", 2))
+	}
+	return err
+}
+
 // body is what every rank runs.
 func (p *Plan) body(h *hall) func(rma.Comm) error {
+	all := make([]opened, p.Ranks)
 	scripts := make([][]visit, p.Ranks)
 	for r := range scripts {
 		scripts[r] = p.visits(r)
@@ -72,17 +96,20 @@ func (p *Plan) body(h *hall) func(rma.Comm) error {
 	return func(c rma.Comm) error {
 		k := &client{p: p, h: h}
 		k.s, _ = sim.Of(c)
-		over := c
-		if p.Disturb != nil {
-			over = p.Disturb(c, func() Moment { return k.at })
-		}
-		var err error
-		if k.table, err = p.open(over); err != nil {
-			return err
-		}
-		if p.Guard {
-			if k.data, err = c.Allocate(rma.Data("guarded", 2)); err != nil {
+		mine := &all[c.Rank()]
+		switch {
+		case mine.as != nil:
+			k.table, k.data = mine.table, mine.data
+			mine.as.restore()
+		default:
+			if err := k.open(c); err != nil {
 				return err
+			}
+			if p.Disturb == nil && !p.reopen {
+				if as, ok := photograph(k.table, k.data); ok {
+					*mine = opened{k.table, k.data, as}
+					k.s.Keep()
+				}
 			}
 		}
 		if c.Rank() == 0 {

@@ -177,6 +177,7 @@ func split(g *group, brought []any) []*Comm {
 			ranks[i], node[i] = g.ranks[m.rank], int(g.where[m.rank])
 		}
 		made := newGroup(ranks, node)
+		ranks[0].w.groups = append(ranks[0].w.groups, made)
 		for i, m := range part {
 			out[m.rank] = &Comm{r: ranks[i], g: made, rank: i}
 		}

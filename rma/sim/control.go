@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -11,6 +12,7 @@ import (
 func (c *Comm) Begin() error {
 	_, err := c.meet(nil, func([]any) any {
 		if e := c.r.w.search; e != nil {
+			e.keep()
 			e.on, e.state.Last = true, -1
 			for _, r := range e.w.ranks {
 				r.searched.reset()
@@ -19,6 +21,37 @@ func (c *Comm) Begin() error {
 		return nil
 	})
 	return err
+}
+
+// Keep, called by all ranks of a search before the same Begin, lets the windows that they
+// have live through all executions. At every Begin they hold what they held at this one.
+func (c *Comm) Keep() {
+	if e := c.r.w.search; e != nil {
+		e.keepers++
+	}
+}
+
+// kept is what Keep keeps.
+type kept struct {
+	words [][]int64 // of each segment
+	mem   uint64
+	looks int64
+}
+
+// keep keeps, or puts back what was kept.
+func (e *search) keep() {
+	switch k := e.kept; {
+	case k != nil:
+		for i, s := range e.w.segments {
+			copy(s.mem, k.words[i])
+		}
+		e.mem, e.looks = k.mem, k.looks
+	case e.keepers == len(e.w.ranks):
+		e.kept = &kept{mem: e.mem, looks: e.looks}
+		for _, s := range e.w.segments {
+			e.kept.words = append(e.kept.words, slices.Clone(s.mem))
+		}
+	}
 }
 
 // End takes the schedule back. Collective. What ranks have not flushed by then may
@@ -55,7 +88,7 @@ func (c *Comm) Home(state func() uint64) {
 	if r.w.search == nil {
 		return
 	}
-	h := r.w.search.home(state)
+	h := r.w.search.home(r.id, state)
 	r.history, r.issued = told(1<<40, int64(h)), 0
 	for i, o := range r.pending {
 		o.number = 1<<50 + uint64(i)
@@ -80,10 +113,10 @@ func (c *Comm) Home(state func() uint64) {
 }
 
 // home is state(), which is not called again where the execution is as the last one.
-func (e *search) home(state func() uint64) uint64 {
+func (e *search) home(rank int, state func() uint64) uint64 {
 	depth := e.state.Depth
-	if e.homed >= len(e.homes) || e.homes[e.homed].depth != depth || depth > e.same {
-		e.homes = append(e.homes[:e.homed], home{depth, state()})
+	if h := e.homes; e.homed >= len(h) || h[e.homed].rank != rank || h[e.homed].depth != depth || depth > e.same {
+		e.homes = append(h[:e.homed], home{rank, depth, state()})
 	}
 	e.homed++
 	return e.homes[e.homed-1].h

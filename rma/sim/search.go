@@ -124,12 +124,14 @@ type search struct {
 	same      int                   // steps at the beginning of this one that are those of the last
 	homes     []home                // what Comm.Home was told, in order
 	homed     int                   // of these, in this execution
+	keepers   int                   // ranks that called Comm.Keep
+	kept      *kept                 // from the Begin on that all had
 }
 
 // A home is a rank's state as Comm.Home was told it after a number of steps.
 type home struct {
-	depth int
-	h     uint64
+	rank, depth int
+	h           uint64
 }
 
 // Counts counts what a rank did since Begin.

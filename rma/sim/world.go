@@ -14,6 +14,7 @@ type world struct {
 	comms    []*Comm
 	body     func(rma.Comm) error
 	all      *group
+	groups   []*group // parts of it
 	segments []*segment
 	words    uint64 // in all segments
 	ready    []*rank
@@ -43,7 +44,12 @@ func newWorld(node []int) *world {
 
 // reset makes the world new for another execution.
 func (w *world) reset() {
-	w.segments, w.words = w.segments[:0], 0
+	if w.search == nil || w.search.kept == nil {
+		w.segments, w.words, w.groups = w.segments[:0], 0, w.groups[:0]
+	}
+	for _, g := range w.groups {
+		g.arrived = 0
+	}
 	w.ready = w.ready[:0]
 	w.failed, w.aborting = nil, false
 	w.alive = len(w.ranks)
