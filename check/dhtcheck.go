@@ -34,6 +34,8 @@ type DHTPlan struct {
 	Faults  []sim.Fault
 	// Ascending is as in sim.Search.
 	Ascending bool
+
+	reopen bool // the table is opened anew for each execution
 }
 
 func (p *DHTPlan) validate() error {
@@ -231,8 +233,33 @@ func (h *record) verdict() error {
 	return fmt.Errorf("%w: %s", ErrHistory, strings.TrimPrefix(b.String(), "; "))
 }
 
+// openedDHT is what a rank has opened.
+type openedDHT struct {
+	table *dht.Table
+	locks lock.Table // or nil
+	as    *snapshot
+}
+
+// open opens the table, and its locks if it has any.
+func (p *DHTPlan) open(c rma.Comm) (o openedDHT, err error) {
+	cfg := dht.Config{Volumes: p.Volumes, Slots: p.Slots, Heap: p.Heap}
+	if p.Info.Open != nil {
+		n := p.Volumes
+		if n == 0 {
+			n = p.Ranks
+		}
+		if cfg.Locks, err = p.Info.Open(c, n, 0); err != nil {
+			return o, err
+		}
+	}
+	o.locks = cfg.Locks
+	o.table, err = dht.New(c, cfg)
+	return o, err
+}
+
 // body is what every rank runs. states says that the search compares states.
 func (p *DHTPlan) body(states bool) func(rma.Comm) error {
+	all := make([]openedDHT, p.Ranks)
 	h := &record{good: map[uint64]bool{}}
 	scripts := make([][]dhtCall, p.Ranks)
 	for r := range scripts {
@@ -240,21 +267,21 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 	}
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)
-		cfg := dht.Config{Volumes: p.Volumes, Slots: p.Slots, Heap: p.Heap}
-		if p.Info.Open != nil {
-			n := p.Volumes
-			if n == 0 {
-				n = p.Ranks
-			}
-			var err error
-			if cfg.Locks, err = p.Info.Open(c, n, 0); err != nil {
+		mine := &all[c.Rank()]
+		if mine.as != nil {
+			mine.as.restore()
+		} else {
+			o, err := p.open(c)
+			if err != nil {
 				return err
 			}
+			if as, ok := photograph(o.table, o.locks); ok && !p.reopen {
+				o.as = as
+				s.Keep()
+			}
+			*mine = o
 		}
-		table, err := dht.New(c, cfg)
-		if err != nil {
-			return err
-		}
+		table, locks := mine.table, mine.locks
 		if c.Rank() == 0 {
 			h.reset()
 		}
@@ -267,8 +294,8 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 		home := func(i int) {
 			switch {
 			case !states:
-			case cfg.Locks != nil:
-				s.Home(func() uint64 { return fingerprint(cfg.Locks)*64 + uint64(i) })
+			case locks != nil:
+				s.Home(func() uint64 { return fingerprint(locks)*64 + uint64(i) })
 			default:
 				s.Home(func() uint64 { return uint64(i) })
 			}

@@ -34,12 +34,37 @@ func TestOpenedOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if once.Stats != anew.Stats || once.States != anew.States || once.Most != anew.Most {
-					t.Errorf("opened once: %+v, %d states, %d entries; anew: %+v, %d states, %d entries", once.Stats, once.States, once.Most, anew.Stats, anew.States, anew.Most)
+				same(t, once, anew)
+			})
+		}
+	}
+}
+
+func same(t *testing.T, once, anew check.Result) {
+	t.Helper()
+	if once.Stats != anew.Stats || once.States != anew.States || once.Most != anew.Most {
+		t.Errorf("opened once: %+v, %d states, %d entries; anew: %+v, %d states, %d entries", once.Stats, once.States, once.Most, anew.Stats, anew.States, anew.Most)
+	}
+	if (once.Failure == nil) != (anew.Failure == nil) || once.Failure != nil && once.Failure.Schedule != anew.Failure.Schedule {
+		t.Errorf("opened once: %v; anew: %v", once.Failure, anew.Failure)
+	}
+}
+
+// TestDHTOpenedOnce is the same for the hashtable, under atomics alone and under every
+// lock.
+func TestDHTOpenedOnce(t *testing.T) {
+	for _, in := range append(lock.All(), lock.Info{Name: "atomic"}) {
+		for what, sched := range map[string]func() sim.Scheduler{
+			"bounded": func() sim.Scheduler { return sim.Exhaustive(1) },
+			"random":  func() sim.Scheduler { return sim.Random(1, 0, 50) },
+		} {
+			t.Run(in.Name+"/"+what, func(t *testing.T) {
+				p := check.DHTPlan{Info: in, Ranks: 2, Calls: 2, Volumes: 1, Slots: 1, Heap: 2}
+				once, anew, err := check.DHTOpenedOnce(p, sched)
+				if err != nil {
+					t.Fatal(err)
 				}
-				if (once.Failure == nil) != (anew.Failure == nil) || once.Failure != nil && once.Failure.Schedule != anew.Failure.Schedule {
-					t.Errorf("opened once: %v; anew: %v", once.Failure, anew.Failure)
-				}
+				same(t, once, anew)
 			})
 		}
 	}
