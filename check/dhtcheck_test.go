@@ -150,6 +150,33 @@ func TestDHTDrawn(t *testing.T) {
 	}
 }
 
+// TestDHTDeep: 64 ranks with 3 operations, and 256 with 20, on four volumes.
+func TestDHTDeep(t *testing.T) {
+	if !deep() {
+		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
+	}
+	for _, way := range dhtWays {
+		for _, size := range []struct {
+			ranks, calls int
+			executions   int64
+		}{{64, 3, 100}, {256, 20, 2}} {
+			t.Run(fmt.Sprintf("with%s/%dx%d", way, size.ranks, size.calls), func(t *testing.T) {
+				t.Parallel()
+				p := small(t, way, size.ranks, size.calls, 1)
+				p.Volumes, p.Slots, p.Heap = 4, 4, 16
+				for key := range int64(32) {
+					p.Keys = append(p.Keys, key)
+				}
+				for r := range size.ranks {
+					p.Node = append(p.Node, r/16)
+				}
+				linearizable(t, p, sim.Random(1, 0, size.executions))
+				linearizable(t, p, sim.PCT(1, 4, 0, size.executions))
+			})
+		}
+	}
+}
+
 // TestDHTFindsBadLocks: a lock that does not exclude makes the histories wrong, and the
 // schedule that shows it replays.
 func TestDHTFindsBadLocks(t *testing.T) {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"reflect"
 	"unsafe"
 
@@ -28,11 +29,19 @@ func photograph(handles ...any) (*snapshot, bool) {
 	return s, true
 }
 
-// restore puts everything back.
+// restore puts everything back that has changed: what nobody writes, handles of other
+// searches, on other cores, may share.
 func (s *snapshot) restore() {
 	for _, p := range s.parts {
-		p.live.Set(p.saved)
+		if !bytes.Equal(memory(p.live), memory(p.saved)) {
+			p.live.Set(p.saved)
+		}
 	}
+}
+
+// memory is the bytes of an addressable value.
+func memory(v reflect.Value) []byte {
+	return unsafe.Slice((*byte)(v.Addr().UnsafePointer()), v.Type().Size())
 }
 
 // keep saves a value of a type at an address.
