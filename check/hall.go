@@ -18,17 +18,24 @@ var (
 	ErrGuarded   = errors.New("what the lock guards is wrong")
 )
 
-// A hall is what the check sees of one execution: who is in and who waits.
+// A hall is what the check sees of all executions.
 type hall struct {
+	present
+	promises [][]lock.Promise // by rank and mode: what is checked; nil for none
+	doors    [][]func()       // by rank and mode: called at a doorway
+	most     int              // the largest of waits
+	states   bool             // the search compares states
+}
+
+// present is what it sees of one execution: who is in and who waits.
+type present struct {
 	writers, readers int
 	in               []bool
-	promises         [][]lock.Promise // by rank and mode: what is checked; nil for none
-	waits            [][]wait         // by rank: the bounds under which it waits
-	patience         []int            // by rank: how often it looks at its context before it gives up
-	busy             []bool           // by rank: it is between the begin of an acquire and the end of the release
-	alone            []bool           // by rank: nobody else was busy since its try began
-	most             int              // the largest of waits, of all executions
-	states           bool             // the search compares states
+	waits            [][]wait // by rank: the bounds under which it waits
+	passed           []int    // by rank: doorways of this acquire
+	patience         []int    // by rank: how often it looks at its context before it gives up
+	busy             []bool   // by rank: it is between the begin of an acquire and the end of the release
+	alone            []bool   // by rank: nobody else was busy since its try began
 }
 
 // A wait is the waiting of a rank under one bound.
@@ -44,6 +51,38 @@ func (h *hall) reset() {
 		h.busy[r], h.alone[r] = false, false
 	}
 }
+
+// newPresent is that of a number of ranks.
+func newPresent(n int) present {
+	return present{in: make([]bool, n), waits: make([][]wait, n), passed: make([]int, n), patience: make([]int, n), busy: make([]bool, n), alone: make([]bool, n)}
+}
+
+// become makes p the same as q.
+func (p *present) become(q *present) {
+	p.writers, p.readers = q.writers, q.readers
+	copy(p.in, q.in)
+	copy(p.passed, q.passed)
+	copy(p.patience, q.patience)
+	copy(p.busy, q.busy)
+	copy(p.alone, q.alone)
+	for r := range p.waits {
+		p.waits[r] = append(p.waits[r][:0], q.waits[r]...)
+	}
+}
+
+// Save is of sim.Beside.
+func (h *hall) Save(into any) any {
+	p, ok := into.(*present)
+	if !ok {
+		n := newPresent(len(h.in))
+		p = &n
+	}
+	p.become(&h.present)
+	return p
+}
+
+// Restore is of sim.Beside.
+func (h *hall) Restore(from any) { h.become(from.(*present)) }
 
 // begins is called when a rank begins to want the lock.
 func (h *hall) begins(c *sim.Comm, try bool) {
@@ -66,8 +105,9 @@ func (h *hall) ends(c *sim.Comm) {
 // promised notes what a rank's table promises; in every execution it is the same. Where
 // states are compared, bounds that the visits cannot exceed are left out: they would
 // only tell states apart.
-func (h *hall) promised(rank int, table lock.Table, scripts [][]visit) {
+func (h *hall) promised(c *sim.Comm, table lock.Table, scripts [][]visit) {
 	promises, ok := table.(lock.Checked)
+	rank := c.World()
 	if !ok || h.promises[rank] != nil {
 		return
 	}
@@ -84,6 +124,9 @@ func (h *hall) promised(rank int, table lock.Table, scripts [][]visit) {
 		}
 		p.Bounds = bounds
 		h.promises[rank] = append(h.promises[rank], p)
+	}
+	for mode := range h.promises[rank] {
+		h.doors[rank] = append(h.doors[rank], h.door(c, lock.Mode(mode)))
 	}
 }
 
@@ -102,30 +145,30 @@ func entries(b *lock.Bound, rank int, scripts [][]visit) (n int) {
 // wants is called before a rank queues: it notes the doorways that it passes.
 func (h *hall) wants(c *sim.Comm, mode lock.Mode) {
 	me := c.World()
-	var bounds []lock.Bound
-	if p := h.promises[me]; p != nil {
-		bounds = p[mode].Bounds
+	h.passed[me] = 0
+	if p := h.promises[me]; p != nil && len(p[mode].Bounds) > 0 {
+		c.Doorway(h.doors[me][mode])
 	}
+}
+
+// door is what happens when a rank passes a doorway.
+func (h *hall) door(c *sim.Comm, mode lock.Mode) func() {
+	me, bounds := c.World(), h.promises[c.World()][mode].Bounds
 	last := 0
 	for i := range bounds {
 		last = max(last, bounds[i].After)
 	}
-	passed := 0
-	var door func()
-	door = func() {
-		passed++
+	return func() {
+		h.passed[me]++
 		for i := range bounds {
-			if bounds[i].After == passed {
+			if bounds[i].After == h.passed[me] {
 				h.waits[me] = append(h.waits[me], wait{&bounds[i], 0})
 				c.Visible()
 			}
 		}
-		if passed < last {
-			c.Doorway(door)
+		if h.passed[me] < last {
+			c.Doorway(h.doors[me][mode])
 		}
-	}
-	if last > 0 {
-		c.Doorway(door)
 	}
 }
 
@@ -134,6 +177,14 @@ func (h *hall) gone(c *sim.Comm) {
 	c.Doorway(nil)
 	h.waits[c.World()] = h.waits[c.World()][:0]
 	c.Visible()
+}
+
+// refused is called when a rank does not get the lock.
+func (h *hall) refused(c *sim.Comm, v visit, err error) {
+	h.gone(c)
+	if err == nil && v.try && h.alone[c.World()] {
+		c.Fail(fmt.Errorf("%w: TryLock (%v) of rank %d", ErrTry, v.mode, c.World()))
+	}
 }
 
 // enters is called when a rank has the lock.

@@ -31,8 +31,7 @@ type Plan struct {
 	// rank is doing with the lock.
 	Disturb func(c rma.Comm, at func() Moment) rma.Comm
 
-	// Tick, if not nil, is called at the beginning of every execution.
-	Tick func()
+	Tick func() // if not nil, called at the beginning of every execution
 
 	uncounted bool // operations are not compared with the promise
 	reopen    bool // the lock is opened anew for each execution

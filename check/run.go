@@ -48,8 +48,7 @@ func (p *Plan) search() sim.Search {
 }
 
 func (p *Plan) hall() *hall {
-	flags := func() []bool { return make([]bool, p.Ranks) }
-	return &hall{in: flags(), busy: flags(), alone: flags(), promises: make([][]lock.Promise, p.Ranks), waits: make([][]wait, p.Ranks), patience: make([]int, p.Ranks)}
+	return &hall{present: newPresent(p.Ranks), promises: make([][]lock.Promise, p.Ranks), doors: make([][]func(), p.Ranks)}
 }
 
 // client is one rank's part in an execution.
@@ -61,13 +60,7 @@ type client struct {
 	data  *rma.Window // two words that the lock guards, or nil
 	wrote int64       // exclusive visits
 	at    Moment
-}
-
-// opened is what a rank has opened.
-type opened struct {
-	table lock.Table
-	data  *rma.Window
-	as    *snapshot
+	as    *snapshot // of what it has opened, if it is opened once for all executions
 }
 
 // open opens the lock and, if there is any, what it guards.
@@ -88,41 +81,42 @@ func (k *client) open(c rma.Comm) error {
 
 // body is what every rank runs.
 func (p *Plan) body(h *hall) func(rma.Comm) error {
-	all := make([]opened, p.Ranks)
+	all := make([]client, p.Ranks)
 	scripts := make([][]visit, p.Ranks)
 	for r := range scripts {
 		scripts[r] = p.visits(r)
 	}
+	start := func() {
+		h.reset()
+		if p.Tick != nil {
+			p.Tick()
+		}
+	}
 	return func(c rma.Comm) error {
-		k := &client{p: p, h: h}
-		k.s, _ = sim.Of(c)
-		mine := &all[c.Rank()]
-		switch {
-		case mine.as != nil:
-			k.table, k.data = mine.table, mine.data
-			mine.as.restore()
-		default:
+		k := &all[c.Rank()]
+		if k.as != nil {
+			k.as.restore()
+			k.wrote, k.at = 0, Moment{}
+		} else {
+			*k = client{p: p, h: h}
+			k.s, _ = sim.Of(c)
 			if err := k.open(c); err != nil {
 				return err
 			}
-			if p.Disturb == nil && !p.reopen {
-				if as, ok := photograph(k.table, k.data); ok {
-					*mine = opened{k.table, k.data, as}
-					k.s.Keep()
-				}
+			if as, ok := photograph(k.table, k.data); ok && !p.reopen {
+				k.as = as
+				k.s.Keep()
+				k.s.Recall(h)
 			}
 		}
 		if c.Rank() == 0 {
-			h.reset()
-			if p.Tick != nil {
-				p.Tick()
-			}
+			k.s.Start(start)
 		}
 		if err := k.s.Begin(); err != nil {
 			return err
 		}
 		k.s.Extra(h.hash)
-		h.promised(c.Rank(), k.table, scripts)
+		h.promised(k.s, k.table, scripts)
 		for i, v := range scripts[c.Rank()] {
 			if h.states {
 				k.s.Home(func() uint64 { return (fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote) })
@@ -144,35 +138,32 @@ func (p *Plan) body(h *hall) func(rma.Comm) error {
 func (k *client) visit(v visit) error {
 	if k.p.Tries {
 		k.s.Sleep(1) // it may want nothing for a while
-		k.h.begins(k.s, v.try)
-		defer k.h.ends(k.s)
+		k.s.Act(func() { k.h.begins(k.s, v.try) })
+		defer k.s.Act(func() { k.h.ends(k.s) })
 	}
 	before := k.s.Counts()
 	k.at.Phase, k.at.Mode = Acquiring, v.mode
 	if v.try {
 		k.at.Phase = Trying
 	} else if v.patience == 0 {
-		k.h.wants(k.s, v.mode)
+		k.s.Act(func() { k.h.wants(k.s, v.mode) })
 	}
 	in, err := k.acquire(v)
 	k.at.Phase = Outside
 	if err != nil || !in {
-		k.h.gone(k.s)
 		k.s.Mark("does not get the lock")
-		if err == nil && v.try && k.h.alone[k.s.World()] {
-			k.s.Fail(fmt.Errorf("%w: TryLock (%v) of rank %d", ErrTry, v.mode, k.s.World()))
-		}
+		k.s.Act(func() { k.h.refused(k.s, v, err) })
 		return err
 	}
 	k.at.Phase = Inside
-	k.h.enters(k.s, v.mode)
+	k.s.Act(func() { k.h.enters(k.s, v.mode) })
 	if !v.try && v.patience == 0 { // the promise is about queueing
 		k.cost("Lock", before, v.mode, func(p lock.Promise) int { return p.Acquire })
 	}
 	if err := k.look(v.mode); err != nil {
 		return err
 	}
-	k.h.leaves(k.s, v.mode)
+	k.s.Act(func() { k.h.leaves(k.s, v.mode) })
 	before = k.s.Counts()
 	k.at.Phase = Releasing
 	err = k.table.Unlock(0, v.mode)
@@ -188,15 +179,16 @@ func (k *client) acquire(v visit) (in bool, err error) {
 		k.s.Mark("tries to take the lock, %v", v.mode)
 		in, err = k.table.TryLock(0, v.mode)
 		if errors.Is(err, errors.ErrUnsupported) {
-			k.h.alone[k.s.World()] = false
+			k.s.Act(func() { k.h.alone[k.s.World()] = false })
 			return false, nil
 		}
 		return in, err
 	case v.patience > 0:
 		k.s.Mark("wants the lock for a while, %v", v.mode)
-		k.h.patience[k.s.World()] = v.patience
-		err = k.table.Lock(&patience{context.Background(), &k.h.patience[k.s.World()]}, 0, v.mode)
-		k.h.patience[k.s.World()] = 0
+		c := &patience{context.Background(), k, 0}
+		c.set(v.patience)
+		err = k.table.Lock(c, 0, v.mode)
+		c.set(0)
 		if errors.Is(err, lock.ErrDeadline) || errors.Is(err, errors.ErrUnsupported) {
 			return false, nil
 		}
@@ -210,7 +202,14 @@ func (k *client) acquire(v visit) (in bool, err error) {
 // patience is a context that ends when it has been looked at so often.
 type patience struct {
 	context.Context
-	left *int
+	k    *client
+	left int
+}
+
+// set tells the check too: what a rank does next depends on it.
+func (p *patience) set(left int) {
+	p.left = left
+	p.k.s.Act(func() { p.k.h.patience[p.k.s.World()] = left })
 }
 
 var ended = make(chan struct{})
@@ -218,10 +217,9 @@ var ended = make(chan struct{})
 func (p *patience) Done() <-chan struct{} { return ended }
 
 func (p *patience) Err() error {
-	if *p.left--; *p.left > 0 {
+	if p.set(max(0, p.left-1)); p.left > 0 {
 		return nil
 	}
-	*p.left = 0
 	return context.DeadlineExceeded
 }
 

@@ -5,13 +5,13 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
 )
 
 // A snapshot is what handles hold, to be put back before another execution: to open a
-// lock again costs more than most executions. Handles on windows are copied; what is
-// behind a communicator or a transport keeps nothing between executions, and what a
-// function of a handle closes over is the handle.
+// lock again costs more than most executions. Handles on windows are copied, with what
+// disturbs them; what is behind a communicator, and the simulator's transports, keep
+// nothing between executions, and what a function closes over is the handle or a client.
 type snapshot struct{ parts []part }
 
 type part struct{ live, saved reflect.Value }
@@ -52,7 +52,11 @@ func (s *snapshot) keep(t reflect.Type, at unsafe.Pointer) {
 	s.parts = append(s.parts, part{live, saved})
 }
 
-var transportType = reflect.TypeFor[rma.Transport]()
+var (
+	simPath       = reflect.TypeFor[sim.Comm]().PkgPath()
+	verdictType   = reflect.TypeFor[Verdict]() // of all executions
+	recordingType = reflect.TypeFor[recording]()
+)
 
 func (s *snapshot) walk(v reflect.Value, seen map[unsafe.Pointer]bool) bool {
 	switch v.Kind() {
@@ -60,16 +64,20 @@ func (s *snapshot) walk(v reflect.Value, seen map[unsafe.Pointer]bool) bool {
 		return v.IsNil() || s.walk(v.Elem(), seen)
 	case reflect.Pointer:
 		at := v.UnsafePointer()
-		if v.IsNil() || seen[at] || v.Type().Implements(commType) || v.Type().Implements(transportType) {
+		to := v.Type().Elem()
+		if v.IsNil() || seen[at] || v.Type().Implements(commType) || to.PkgPath() == simPath || to == verdictType || to == recordingType {
 			return true
 		}
 		seen[at] = true
-		to := v.Type().Elem()
-		if to != windowType && elsewhere(to) { // immutable
+		switch {
+		case to == windowType:
+			s.keep(to, at)
+			return s.walk(v.Elem().FieldByName("t"), seen)
+		case elsewhere(to): // immutable
 			return true
 		}
 		s.keep(to, at)
-		return to == windowType || s.walk(v.Elem(), seen)
+		return s.walk(v.Elem(), seen)
 	case reflect.Slice:
 		if v.Len() == 0 {
 			return true

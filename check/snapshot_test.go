@@ -69,3 +69,31 @@ func TestDHTOpenedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestMutantsOpenedOnce is the same for locks with mistakes.
+func TestMutantsOpenedOnce(t *testing.T) {
+	for _, name := range []string{"dmcs", "fompi-rw-local", "rmamcs"} {
+		t.Run(name, func(t *testing.T) {
+			mutants, err := check.Mutants(false, lookup(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, m := range mutants {
+				if i%3 > 0 {
+					continue
+				}
+				once, anew, err := check.MutantOpenedOnce(m, lookup(t, name), func() sim.Scheduler {
+					x := sim.Exhaustive(sim.Unbounded)
+					x.Limit = 40
+					return x
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k := range once {
+					same(t, once[k], anew[k])
+				}
+			}
+		})
+	}
+}

@@ -52,6 +52,9 @@ func (g *group) mates(a, b int) bool { return g.where[a] == g.where[b] }
 // returns goes to all. An error of combine is everybody's.
 func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 	g, w := c.g, c.r.w
+	if c.r.page != nil {
+		c.r.ask(request{state: leaving})
+	}
 	if w.failed != nil {
 		return nil, w.peer()
 	}
@@ -90,15 +93,22 @@ func (w *world) meeting(g *group, last *rank) {
 		w.clock.meeting(g, last)
 		return
 	}
+	g.know()
+	for _, r := range g.ranks {
+		if r != last {
+			w.ready = append(w.ready, r)
+		}
+	}
+}
+
+// know lets each rank know all that the others know.
+func (g *group) know() {
 	known := uint64(0)
 	for _, r := range g.ranks {
 		known += mix(uint64(r.id)+1, r.history)
 	}
 	for _, r := range g.ranks {
-		r.history = told(r.history, int64(known)) // it may know all that they know
-		if r != last {
-			w.ready = append(w.ready, r)
-		}
+		r.history = told(r.history, int64(known))
 	}
 }
 

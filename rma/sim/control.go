@@ -10,6 +10,10 @@ import (
 // Begin gives the schedule to the Scheduler from here on. Collective over all ranks
 // of a search; nothing may be unflushed.
 func (c *Comm) Begin() error {
+	c.r.counts = Counts{}
+	if c.r.page != nil {
+		return nil
+	}
 	_, err := c.meet(nil, func([]any) any {
 		if e := c.r.w.search; e != nil {
 			e.keep()
@@ -74,7 +78,7 @@ func (c *Comm) End() error {
 		return err
 	}
 	if c.r.id == 0 { // some of it may still take effect before the end
-		c.r.park(ending)
+		c.r.ask(request{state: ending})
 		e.on = false
 	}
 	return c.Barrier()
@@ -85,10 +89,19 @@ func (c *Comm) End() error {
 // see that it has been at a state before.
 func (c *Comm) Home(state func() uint64) {
 	r := c.r
-	if r.w.search == nil {
-		return
+	switch {
+	case r.w.search == nil || r.behind:
+	case r.page != nil:
+		h := state()
+		r.home(h)
+		r.write(deed{home: h})
+	default:
+		r.home(r.w.search.home(r.id, state))
 	}
-	h := r.w.search.home(r.id, state)
+}
+
+// home is Home of a state.
+func (r *rank) home(h uint64) {
 	r.history, r.issued = told(1<<40, int64(h)), 0
 	for i, o := range r.pending {
 		o.number = 1<<50 + uint64(i)
@@ -160,7 +173,9 @@ func (c *Comm) Fail(err error) {
 	if w.search.violation == nil {
 		w.search.violation = err
 	}
-	c.r.park(sleeping)
+	if !w.search.acting {
+		c.r.park(sleeping)
+	}
 }
 
 // clockNs is what reading the clock takes, so that who waits by looking at it gets on.
@@ -170,6 +185,7 @@ const clockNs = 20
 // looks at it, or a step is done.
 func (c *Comm) Now() int64 {
 	if e := c.r.w.search; e != nil {
+		c.r.unwritten()
 		e.looks++
 		return (e.looks + int64(len(e.choices))) * 1000
 	}
@@ -184,8 +200,7 @@ func (c *Comm) Sleep(ns int64) {
 		w.clock.sleep(c.r, ns)
 		return
 	}
-	c.r.w.search.looks += (max(ns, 0) + 999) / 1000
-	c.r.park(sleeping)
+	c.r.ask(request{state: sleeping, us: (max(ns, 0) + 999) / 1000})
 }
 
 // Rank in the job, not in a part of it.

@@ -63,6 +63,12 @@ func (x *Exhaustion) Begin() bool {
 // follows: all but the last choice is as before.
 func (x *Exhaustion) follows() int { return max(0, len(x.frames)-1) }
 
+// branches: more than the choice of the last state is open.
+func (x *Exhaustion) branches() bool {
+	f := &x.frames[len(x.frames)-1]
+	return x.state.Depth == len(x.frames)-1 && f.open&^f.done&^(1<<f.choice) != 0
+}
+
 func (x *Exhaustion) Next(s *State) int {
 	x.state = s
 	d := s.Depth

@@ -20,6 +20,7 @@ const (
 	sleeping
 	meeting // in a collective call
 	ending  // until nothing that is not flushed takes effect any more
+	leaving // from a page to a collective call
 	finished
 )
 
@@ -32,6 +33,8 @@ type rank struct {
 	resume func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
+	in     bool // the coroutine is in a body
+	quits  bool // and is to leave it
 	err    error
 
 	// what it waits for
@@ -46,8 +49,11 @@ type rank struct {
 	results []result     // of operations that took effect and were not flushed
 	spare   []*operation
 
+	counts Counts
+
 	searched
 	timed
+	recalled
 }
 
 // An operation is one that is on its way.
@@ -95,9 +101,13 @@ var aborted = errors.New("sim: aborted")
 func (r *rank) loop(yield func(struct{}) bool) {
 	r.yield = yield
 	for {
+		r.in = true
 		r.run()
-		r.state = finished
-		r.w.left(r)
+		r.in = false
+		if !r.quits {
+			r.state = finished
+			r.w.left(r)
+		}
 		if !yield(struct{}{}) {
 			return
 		}
@@ -115,18 +125,33 @@ func (r *rank) run() {
 
 // park waits until the engine resumes the rank.
 func (r *rank) park(s state) {
-	if r.w.aborting {
-		panic(aborted)
-	}
 	r.state = s
-	if !r.yield(struct{}{}) || r.w.aborting {
-		panic(aborted)
-	}
+	r.suspend()
 	r.state = running
 }
 
+// suspend gives the processor back.
+func (r *rank) suspend() {
+	if r.quits || !r.yield(struct{}{}) || r.quits {
+		panic(aborted)
+	}
+}
+
 // wake resumes a rank that is parked.
-func (r *rank) wake() { r.resume() }
+func (r *rank) wake() {
+	if e := r.w.search; e != nil {
+		e.wake(r)
+		return
+	}
+	r.resume()
+}
+
+// quit ends the body in the middle.
+func (r *rank) quit() {
+	r.quits, r.behind = true, true // what it defers has no effect
+	r.resume()
+	r.quits, r.behind = false, false
+}
 
 func (r *rank) start() { r.resume, r.stop = iter.Pull(r.loop) }
 

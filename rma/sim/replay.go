@@ -96,7 +96,7 @@ type replay struct{ choices []int }
 
 // once runs one execution and returns how it failed.
 func (p *replay) once(e *search) *Failure {
-	if _, err := e.execute(); err != nil {
+	if _, err := e.execute(false); err != nil {
 		return &Failure{Err: err, Schedule: encode(e.choices), Steps: len(e.choices), Execution: 1, Trace: e.events}
 	}
 	return nil

@@ -72,7 +72,10 @@ type Scheduler interface {
 
 // A follower is a Scheduler that knows how many steps at the beginning of the
 // execution to come are those of the last: it is not asked for them.
-type follower interface{ follows() int }
+type follower interface {
+	follows() int
+	branches() bool // whether it will come back to where it picked the last step
+}
 
 // Errors of an execution.
 var (
@@ -118,14 +121,19 @@ type search struct {
 	extra     func() uint64
 	stats     Stats
 	nic       map[uint64]*operation // words that an operation of a NIC is half through with
-	writers   map[uint64]int        // flag words that are being written, and the rank
+	writers   []writer              // of flag words
 	faults    []stop                // by fault
 	way       []Step                // of the last execution
 	same      int                   // steps at the beginning of this one that are those of the last
 	homes     []home                // what Comm.Home was told, in order
 	homed     int                   // of these, in this execution
 	keepers   int                   // ranks that called Comm.Keep
+	recall    bool                  // ranks called Comm.Recall
+	start     func()                // of Comm.Start, or nil
+	acting    bool                  // deeds are done from a page
 	kept      *kept                 // from the Begin on that all had
+	beside    Beside                // of Comm.Recall
+	moments   []moment              // of the last execution, to go back to
 }
 
 // A home is a rank's state as Comm.Home was told it after a number of steps.
@@ -165,7 +173,6 @@ type searched struct {
 	beforeIssued uint64
 	beforeOpen   bool   // something was not flushed then
 	whole        uint64 // operations issued, bulk ones counted once
-	counts       Counts
 	rung         bool   // its word has changed since it waits to try again
 	doorway      func() // called when the rank's next atomic operation takes effect
 }
@@ -178,7 +185,15 @@ func (s Search) Run(sched Scheduler, body func(rma.Comm) error) (Stats, *Failure
 	e := s.engine(sched, body)
 	defer e.w.close()
 	for sched.Begin() {
-		cut, err := e.execute()
+		recalls := e.recall && e.kept != nil
+		cut, err := e.execute(recalls)
+		if err != nil && recalls { // by the ranks' own code it can be told
+			e.forsake()
+			was := err
+			if cut, err = e.execute(false); err == nil && was != errForsaken {
+				panic(fmt.Sprintf("sim: a body does what Comm.Recall does not permit: from pages there is an error, %v", was))
+			}
+		}
 		sched.End(err != nil)
 		if cut {
 			e.stats.Cut++
@@ -212,25 +227,26 @@ func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
 	return e
 }
 
-// execute runs one execution. cut says that the scheduler ended it.
-func (e *search) execute() (cut bool, err error) {
+// execute runs one execution, from pages or by the ranks' code alone. cut says that the
+// scheduler ended it.
+func (e *search) execute(recalls bool) (cut bool, err error) {
 	w := e.w
-	w.reset()
-	e.on, e.violation, e.extra, e.mem, e.paused = false, nil, nil, 0, 0
-	e.choices, e.events, e.looks, e.same = e.choices[:0], nil, 0, 0
-	e.homes, e.homed = e.homes[:e.homed], 0
-	if f, ok := e.scheduler.(follower); ok && len(e.Faults) == 0 { // which look at what can happen
+	e.violation, e.events, e.acting, e.same = nil, nil, false, 0
+	f, ok := e.scheduler.(follower)
+	if ok && len(e.Faults) == 0 { // which look at what can happen
 		e.same = min(f.follows(), len(e.way)) // it may have begun with another engine
 	}
-	clear(e.nic)
-	clear(e.writers)
-	clear(e.faults)
-	e.state.Last, e.state.Depth, e.state.Beaten, e.state.Visible = -1, 0, -1, false
-	w.ready = append(w.ready, w.ranks...)
+	if !recalls || !e.back() {
+		e.begin(recalls)
+	}
 	for {
 		w.run()
 		if e.violation != nil {
 			break
+		}
+		if recalls && e.leave() {
+			recalls = false
+			continue
 		}
 		if w.alive == 0 {
 			return false, w.outcome()
@@ -261,12 +277,32 @@ func (e *search) execute() (cut bool, err error) {
 			cut = true
 			break
 		}
+		if recalls {
+			e.save(f.branches())
+		}
 		e.way = append(e.way[:len(e.choices)], e.state.Steps[i])
 		e.choices = append(e.choices, i)
 		e.do(e.state.Steps[i])
 	}
 	w.abort()
 	return cut, e.violation
+}
+
+// begin begins an execution.
+func (e *search) begin(recalls bool) {
+	e.w.reset()
+	e.on, e.mem, e.paused, e.looks, e.choices = false, 0, 0, 0, e.choices[:0]
+	e.homes, e.homed = e.homes[:e.homed], 0
+	e.writers = e.writers[:0]
+	clear(e.nic)
+	clear(e.faults)
+	e.state.Last, e.state.Depth, e.state.Beaten, e.state.Visible = -1, 0, -1, false
+	if recalls {
+		e.recalls()
+		return
+	}
+	e.extra = nil
+	e.w.ready = append(e.w.ready, e.w.ranks...)
 }
 
 // steps lists what can happen. It reports false if nothing must.

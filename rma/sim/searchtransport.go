@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -19,11 +20,23 @@ const pieces = 4
 func (t *searchTransport) Issue(o rma.Operation) {
 	r, e := t.c.r, t.c.r.w.search
 	r.counts.add(t.c, o.Target)
+	if r.behind {
+		return
+	}
 	if e.tracing && e.on {
 		e.note(Event{Rank: r.id, Kind: EventIssue, Seg: t.s, Target: o.Target, Disp: o.Disp, Op: o})
 	}
-	r.whole++
-	if o.Data == nil || e.Ascending {
+	if o.Data != nil {
+		r.unwritten()
+	}
+	r.write(deed{t: t, op: o})
+	t.take(o)
+}
+
+// take takes an operation, whole or in pieces.
+func (t *searchTransport) take(o rma.Operation) {
+	t.c.r.whole++
+	if o.Data == nil || t.c.r.w.search.Ascending {
 		t.issue(o)
 		return
 	}
@@ -50,15 +63,17 @@ func (t *searchTransport) issue(o rma.Operation) {
 
 // write notes that a flag word is being written, and checks that nobody else does.
 func (e *search) write(r *rank, o *operation) {
-	if e.writers == nil {
-		e.writers = map[uint64]int{}
-	}
 	for i := range o.Words() {
 		k := o.seg.key(o.Target, o.Disp+i)
-		if other, ok := e.writers[k]; ok && other != r.id && e.violation == nil {
+		at := e.writes(k)
+		if at < 0 {
+			e.writers = append(e.writers, writer{k, r.id})
+			continue
+		}
+		if other := e.writers[at].rank; other != r.id && e.violation == nil {
 			e.violation = fmt.Errorf("%w: %s, by ranks %d and %d", ErrFlag, o.seg.name(o.Target, o.Disp+i), other, r.id)
 		}
-		e.writers[k] = r.id
+		e.writers[at].rank = r.id
 	}
 }
 
@@ -66,78 +81,36 @@ func (e *search) write(r *rank, o *operation) {
 func (e *search) unwrite(r *rank, o *operation) {
 	for i := range o.Words() {
 		k := o.seg.key(o.Target, o.Disp+i)
-		if e.writers[k] != r.id {
+		at := e.writes(k)
+		if at < 0 || e.writers[at].rank != r.id {
 			continue
 		}
-		delete(e.writers, k)
-		for _, p := range r.pending {
-			if p.Class == rma.Flag && p.Kind.Writes() && p.overlaps(o) {
-				e.writers[k] = r.id
-			}
+		if !slices.ContainsFunc(r.pending, func(p *operation) bool { return p.Class == rma.Flag && p.Kind.Writes() && p.overlaps(o) }) {
+			e.writers = slices.Delete(e.writers, at, at+1)
 		}
 	}
 }
 
 func (t *searchTransport) Flush(target int, res *rma.Results) (int, error) {
-	r := t.c.r
-	if r.owes(t.s, target) {
-		r.seg, r.at = t.s, target
-		r.park(flushing)
-		if r.w.failed != nil {
-			return 0, r.w.peer()
-		}
+	a := t.c.r.ask(request{state: flushing, seg: t.s, at: target})
+	for _, f := range a.found {
+		res[f.slot] = f.value
 	}
-	kept := r.results[:0]
-	for _, f := range r.results {
-		if f.seg == t.s && (target < 0 || f.target == target) {
-			res[f.slot] = f.value
-		} else {
-			kept = append(kept, f)
-		}
-	}
-	r.results = kept
-	n, last := 0, uint64(0)
-	for _, o := range r.pending {
-		if o.seg == t.s && o.whole != last {
-			n, last = n+1, o.whole
-		}
-	}
-	for _, f := range r.results { // took effect, and is still pending to the window
-		if f.seg == t.s {
-			n++
-		}
-	}
-	return n, nil
+	return a.open, a.err
 }
 
 func (t *searchTransport) Await(target, disp int, c rma.Cond) (int64, error) {
-	r := t.c.r
-	r.seg, r.at, r.disp, r.cond = t.s, target, disp, c
-	r.counts.Awaits++
-	r.park(awaiting)
-	if r.w.failed != nil {
-		return 0, r.w.peer()
+	t.c.r.counts.Awaits++
+	a := t.c.r.ask(request{state: awaiting, seg: t.s, at: target, disp: disp, cond: c})
+	if a.err != nil {
+		return 0, a.err
 	}
-	return *t.s.word(target, disp), nil
+	return a.value, nil
 }
 
 func (t *searchTransport) Backoff(target, disp int, seen int64, try int) error {
-	r := t.c.r
-	r.counts.Backoffs++
-	r.again(t.s.key(target, disp), seen, try)
-	r.seg, r.at, r.disp, r.seen = t.s, target, disp, seen
-	r.w.search.state.Beaten = r.id
-	r.rung = false
-	r.w.search.paused++
-	r.park(pausing)
-	r.w.search.paused--
-	if r.rung {
-		r.rung, r.history = false, r.history-rungMark
-	}
-	if r.w.failed != nil {
-		return r.w.peer()
-	}
-	return nil
+	t.c.r.counts.Backoffs++
+	return t.c.r.ask(request{state: pausing, seg: t.s, at: target, disp: disp, seen: seen, try: try}).err
 }
 
 // again forgets what the rank found in the tries before: all that it goes on with is
@@ -152,7 +125,7 @@ func (r *rank) again(word uint64, seen int64, try int) {
 }
 
 // Linger: how long a moment is, is anybody's guess.
-func (t *searchTransport) Linger(int, int64) { t.c.r.park(sleeping) }
+func (t *searchTransport) Linger(int, int64) { t.c.r.ask(request{state: sleeping}) }
 
 func (t *searchTransport) Settle() error { return nil }
 func (t *searchTransport) Handed(int)    {}

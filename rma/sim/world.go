@@ -19,7 +19,6 @@ type world struct {
 	words    uint64 // in all segments
 	ready    []*rank
 	alive    int
-	aborting bool
 	failed   error // why ranks that wait are let go
 	search   *search
 	clock    *clock
@@ -51,7 +50,7 @@ func (w *world) reset() {
 		g.arrived = 0
 	}
 	w.ready = w.ready[:0]
-	w.failed, w.aborting = nil, false
+	w.failed = nil
 	w.alive = len(w.ranks)
 	w.all.arrived = 0
 	for _, r := range w.ranks {
@@ -70,12 +69,11 @@ func (w *world) run() {
 	w.ready = w.ready[:0]
 }
 
-// abort ends all coroutines' bodies.
+// abort ends all coroutines' bodies, but for those that lag behind pages.
 func (w *world) abort() {
-	w.aborting = true
 	for _, r := range w.ranks {
-		if r.state != finished {
-			r.wake()
+		if r.in && r.page == nil {
+			r.quit()
 		}
 	}
 	w.ready = w.ready[:0]
@@ -83,9 +81,9 @@ func (w *world) abort() {
 
 // close ends the coroutines.
 func (w *world) close() {
-	w.aborting = true
 	for _, r := range w.ranks {
 		if r.stop != nil {
+			r.quits = true
 			r.stop()
 		}
 	}
@@ -95,7 +93,11 @@ func (w *world) close() {
 // who may be waiting for it.
 func (w *world) left(r *rank) {
 	w.alive--
-	if r.err != nil && !w.aborting {
+	if r.page != nil { // by its own code there will be an error, or not
+		w.search.violation = errForsaken
+		return
+	}
+	if r.err != nil {
 		w.fail(fmt.Errorf("rank %d failed: %w", r.id, r.err))
 	}
 }
