@@ -164,23 +164,42 @@ var dhtModel = porcupine.Model{
 // A record is the history of one execution.
 type record struct {
 	did  []porcupine.Operation
+	at   []int // by rank: its last operation there
 	time int64
 	good map[uint64]bool // sums of histories that were found linearizable
 }
 
 func (h *record) reset() { h.did, h.time = h.did[:0], 0 }
 
-// call notes that a rank begins an operation. What matters of the moment is who has
-// returned by then.
-func (h *record) call(rank int, c dhtCall) int {
-	h.time++
-	h.did = append(h.did, porcupine.Operation{ClientId: rank, Input: c, Call: h.time, Return: -1})
-	return len(h.did) - 1
+// Save is of sim.Beside.
+func (h *record) Save(into any) any {
+	s, ok := into.(*record)
+	if !ok {
+		s = &record{}
+	}
+	s.did, s.at, s.time = append(s.did[:0], h.did...), append(s.at[:0], h.at...), h.time
+	return s
 }
 
-func (h *record) returned(at int, a dhtAnswer) {
+// Restore is of sim.Beside.
+func (h *record) Restore(from any) {
+	s := from.(*record)
+	h.did, h.at, h.time = append(h.did[:0], s.did...), append(h.at[:0], s.at...), s.time
+}
+
+// called notes that a rank begins an operation, a dhtCall. What matters of the moment is
+// who has returned by then.
+func (h *record) called(rank int, c any) {
 	h.time++
-	h.did[at].Output, h.did[at].Return = a, h.time
+	h.at[rank] = len(h.did)
+	h.did = append(h.did, porcupine.Operation{ClientId: rank, Input: c, Call: h.time, Return: -1})
+}
+
+// returned notes that it has ended, with a dhtAnswer.
+func (h *record) returned(rank int, a any) {
+	h.time++
+	o := &h.did[h.at[rank]]
+	o.Output, o.Return = a, h.time
 }
 
 // hash is that of the history so far, the same for histories with the same order of
@@ -260,7 +279,7 @@ func (p *DHTPlan) open(c rma.Comm) (o openedDHT, err error) {
 // body is what every rank runs. states says that the search compares states.
 func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 	all := make([]openedDHT, p.Ranks)
-	h := &record{good: map[uint64]bool{}}
+	h := &record{good: map[uint64]bool{}, at: make([]int, p.Ranks)}
 	scripts := make([][]dhtCall, p.Ranks)
 	for r := range scripts {
 		scripts[r] = p.calls(r)
@@ -278,12 +297,13 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 			if as, ok := photograph(o.table, o.locks); ok && !p.reopen {
 				o.as = as
 				s.Keep()
+				s.Recall(h)
 			}
 			*mine = o
 		}
 		table, locks := mine.table, mine.locks
 		if c.Rank() == 0 {
-			h.reset()
+			s.Start(h.reset)
 		}
 		if err := s.Begin(); err != nil {
 			return err
@@ -303,11 +323,11 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 		for i, k := range scripts[c.Rank()] {
 			home(i)
 			s.Sleep(1) // the call may come at any time
-			s.Visible()
+			s.Act(s.Visible)
 			if err := h.perform(s, table, k); err != nil {
 				return err
 			}
-			s.Visible()
+			s.Act(s.Visible)
 		}
 		home(len(scripts[c.Rank()]))
 		if err := s.End(); err != nil {
@@ -319,7 +339,8 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 
 // perform does an operation and records it.
 func (h *record) perform(s *sim.Comm, table *dht.Table, c dhtCall) (err error) {
-	at := h.call(s.World(), c)
+	var asked any = c
+	s.Act(func() { h.called(s.World(), asked) })
 	s.Mark("calls %c(%d, %d)", c.what, c.key, c.value)
 	var a dhtAnswer
 	switch c.what {
@@ -333,7 +354,8 @@ func (h *record) perform(s *sim.Comm, table *dht.Table, c dhtCall) (err error) {
 	if errors.Is(err, dht.ErrFull) {
 		a.full, err = true, nil
 	}
-	h.returned(at, a)
+	var told any = a
+	s.Act(func() { h.returned(s.World(), told) })
 	s.Mark("has %s", dhtModel.DescribeOperation(c, a))
 	return err
 }

@@ -71,8 +71,8 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 			if tl > 1 && p.Writers < 2 || tr > 1 && p.Writers == p.Ranks {
 				continue
 			}
-			if tl != tr && p.Writers > 1 && p.Writers < p.Ranks && p.Acquires > 1 && !deep() {
-				continue // takes long
+			if tl > tr && p.Writers > 1 && p.Writers < p.Ranks && p.Acquires > 1 && !deep() {
+				continue // as long as T_L = T_R = 1
 			}
 			t.Run(fmt.Sprintf("%v, %s, %dx%d, %d writers, T_DC %s, T_L %d, T_R %d", dc, text, p.Ranks, p.Acquires, p.Writers, tdc, tl, tr), func(t *testing.T) {
 				t.Parallel()
@@ -89,11 +89,9 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 	}
 }
 
-// TestExhaustive: with one counter, all schedules of 2 ranks with 2 acquires, of 3 with
-// 1, and of 3 writers with 1 and N = 2; those of 3 with 2 acquires and up to 2
-// preemptions, and of 4 with 1 and up to 2, N = 1 and N = 2; with the asymmetric counter
-// all of 3 with 2, two of them writers, T_L = T_R, and of 4 with 1 and up to 3
-// preemptions. TestExhaustiveDeep goes on.
+// TestExhaustive: with one counter, all schedules of 2 and 3 ranks with 2 acquires each,
+// any number of them writers, N = 1, and of 3 writers, N = 2; of 4 ranks with 1 those
+// with up to 3 preemptions, N = 1 and N = 2. TestExhaustiveDeep goes on.
 func TestExhaustive(t *testing.T) {
 	for writers := range 3 {
 		all(t, "rank:2", "2", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
@@ -102,44 +100,30 @@ func TestExhaustive(t *testing.T) {
 		return
 	}
 	for writers := range 4 {
-		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
+		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
 	}
-	for writers := 1; writers <= 2; writers++ {
-		each(t, rmarw.Symmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, 2)
+	all(t, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
+	all(t, "node:3 rank:1", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
+	for writers := range 5 {
+		all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
+		all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
 	}
-	each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 1}, 2) // whole: millions of states
-	each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 2}, sim.Unbounded)
-	each(t, rmarw.Symmetric, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
-	each(t, rmarw.Asymmetric, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
-	each(t, rmarw.Symmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 2)
-	each(t, rmarw.Symmetric, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 3}, 2)
-	each(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 3)
 }
 
-// TestExhaustiveDeep is the deep part of TestExhaustive. With symmetric counters the
-// search of all schedules of 3 ranks with 2 acquires was never seen to end: there it
-// follows up to 3 preemptions.
+// TestExhaustiveDeep is the deep part of TestExhaustive.
 func TestExhaustiveDeep(t *testing.T) {
 	if !deep() {
 		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
 	}
+	all(t, "node:3 rank:1", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
 	for writers := range 3 {
 		all(t, "rank:2", "1", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
 	}
 	for writers := range 4 {
-		each(t, rmarw.Asymmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
-		each(t, rmarw.Symmetric, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, 3)
 		all(t, "rank:3", "1", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
 	}
-	each(t, rmarw.Asymmetric, "node:2 rank:2", "2", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, 3)
-	for _, text := range []string{"node:1 rank:3", "node:3 rank:1"} {
-		each(t, rmarw.Asymmetric, text, "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
-		each(t, rmarw.Symmetric, text, "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, 3)
-	}
 	for writers := range 5 {
-		all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
-		all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 2)
-		all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: writers}, 1)
+		all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: writers}, 2)
 	}
 }
 

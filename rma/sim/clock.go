@@ -290,8 +290,11 @@ func (r *rank) waitsFor(o *operation) bool {
 func (k *clock) effect(r *rank, o *operation) {
 	for o.next = 0; o.next < o.Words(); o.next++ {
 		before, after, wrote := o.take()
-		if o.finds() {
+		switch {
+		case o.finds():
 			o.seen = before
+		case o.Kind == rma.KindGetBulk:
+			o.Data[o.next] = before
 		}
 		if r.doorway != nil && wrote && o.readsAndWrites() {
 			f := r.doorway

@@ -10,7 +10,7 @@ import (
 // Begin gives the schedule to the Scheduler from here on. Collective over all ranks
 // of a search; nothing may be unflushed.
 func (c *Comm) Begin() error {
-	c.r.counts = Counts{}
+	c.r.counts, c.r.lands, c.r.due = Counts{}, c.r.lands[:0], 0
 	if c.r.page != nil {
 		return nil
 	}

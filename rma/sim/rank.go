@@ -50,6 +50,8 @@ type rank struct {
 	spare   []*operation
 
 	counts Counts
+	lands  []*int64 // where the words of bulk operations go that were not flushed
+	due    int      // of these, not there yet
 
 	searched
 	timed

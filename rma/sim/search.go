@@ -478,6 +478,9 @@ func (e *search) effect(r *rank, i int) {
 	before, after, wrote := o.take()
 	e.changed(r, o, key, before, after, before)
 	r.pass(wrote && o.readsAndWrites())
+	if o.Kind == rma.KindGetBulk {
+		r.results = append(r.results, result{o.seg, o.Target, o.Slot + o.next, before})
+	}
 	if o.Data != nil {
 		found := before
 		if o.Kind == rma.KindPutBulk {

@@ -20,16 +20,23 @@ const pieces = 4
 func (t *searchTransport) Issue(o rma.Operation) {
 	r, e := t.c.r, t.c.r.w.search
 	r.counts.add(t.c, o.Target)
+	if o.Kind == rma.KindGetBulk { // what it finds comes with the flush
+		o.Slot = rma.MaxPending + len(r.lands)
+		for i := range o.Data {
+			r.lands = append(r.lands, &o.Data[i])
+		}
+		r.due += len(o.Data)
+	}
 	if r.behind {
 		return
 	}
 	if e.tracing && e.on {
 		e.note(Event{Rank: r.id, Kind: EventIssue, Seg: t.s, Target: o.Target, Disp: o.Disp, Op: o})
 	}
-	if o.Data != nil {
-		r.unwritten()
+	if r.page != nil {
+		o.Data = slices.Clone(o.Data) // what there is now
+		r.write(deed{t: t, op: o})
 	}
-	r.write(deed{t: t, op: o})
 	t.take(o)
 }
 
@@ -45,6 +52,7 @@ func (t *searchTransport) take(o rma.Operation) {
 		part.Data, all = all[:min(n, len(all))], all[min(n, len(all)):]
 		t.issue(part)
 		part.Disp += n
+		part.Slot += n
 	}
 }
 
@@ -92,9 +100,17 @@ func (e *search) unwrite(r *rank, o *operation) {
 }
 
 func (t *searchTransport) Flush(target int, res *rma.Results) (int, error) {
-	a := t.c.r.ask(request{state: flushing, seg: t.s, at: target})
+	r := t.c.r
+	a := r.ask(request{state: flushing, seg: t.s, at: target})
 	for _, f := range a.found {
-		res[f.slot] = f.value
+		if f.slot < rma.MaxPending {
+			res[f.slot] = f.value
+			continue
+		}
+		*r.lands[f.slot-rma.MaxPending] = f.value
+		if r.due--; r.due == 0 {
+			r.lands = r.lands[:0]
+		}
 	}
 	return a.open, a.err
 }

@@ -174,8 +174,6 @@ func (o *operation) take() (before, after int64, wrote bool) {
 	switch o.Kind {
 	case rma.KindPutBulk:
 		after = o.Data[o.next]
-	case rma.KindGetBulk:
-		o.Data[o.next] = before
 	}
 	*p = after
 	return before, after, o.writes(before)
