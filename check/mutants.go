@@ -21,12 +21,13 @@ type Equivalent struct {
 	Step     string // what Site.Step begins with, with distances or without
 	Before   string // and Site.Before
 	Mutation Mutation
+	Readers  bool // in shared mode alone
 	Writers  bool // in exclusive mode alone
 	Why      string
 }
 
 func (e *Equivalent) matches(m *Mutant) bool {
-	return m.Site.Phase == e.Phase && m.Mutation == e.Mutation && (!e.Writers || m.Site.Mode == lock.Exclusive) &&
+	return m.Site.Phase == e.Phase && m.Mutation == e.Mutation && (!e.Writers || m.Site.Mode == lock.Exclusive) && (!e.Readers || m.Site.Mode == lock.Shared) &&
 		begins(m.Site.Step, e.Step) && begins(m.Site.Before, e.Before)
 }
 

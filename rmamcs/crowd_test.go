@@ -77,20 +77,22 @@ func TestLeafByCores(t *testing.T) {
 	}
 }
 
-// TestCrowdExhaustive: all schedules of 3 ranks with 1 acquire, N = 1 and N = 2; those of
-// 3 with 2 acquires up to 2 preemptions.
+// TestCrowdExhaustive: all schedules of 3 ranks with 2 acquires, N = 1 and N = 2 (there
+// with a T_L of 0, and with RMALOCK_DEEP all), and of 2 with 3, a part of these with
+// TryLock and deadlines.
 func TestCrowdExhaustive(t *testing.T) {
 	for _, levels := range [][]string{{}, {"node"}} {
 		for _, tl := range []int{0, 1, 2} {
 			t.Run(fmt.Sprintf("N %d, T_L %d", len(levels)+1, tl), func(t *testing.T) {
 				t.Parallel()
 				in, top := crowded(t, "node:1 rank:3", tl, levels...)
-				p := check.Plan{Info: in, Ranks: 3, Acquires: 1, Topology: top}
-				whole(t, p, sim.Unbounded)
-				p.Acquires = 2
-				if !quick() {
-					whole(t, p, 2)
+				p := check.Plan{Info: in, Ranks: 3, Acquires: 2, Topology: top}
+				if len(levels) > 0 && tl > 0 && !deep() {
+					p.Acquires = 1 // millions of states
 				}
+				whole(t, p, sim.Unbounded)
+				in, top = crowded(t, "node:1 rank:2", tl, levels...)
+				whole(t, check.Plan{Info: in, Ranks: 2, Acquires: 3, Topology: top, Tries: true}, sim.Unbounded)
 			})
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// tree is a way of using the lock with N = 2 on 2, 3 and 4 ranks: element is the number
+// tree is a way of using the lock on 2, 3 and 4 ranks: element is the number
 // of each rank's element, by number of ranks.
-func tree(name string, tl int, element map[int][]int) lock.Info {
+func tree(name string, leaf rmamcs.Leaf, tl int, element map[int][]int, levels ...string) lock.Info {
 	return lock.Info{Name: name, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		places := make([]topo.Place, c.Size())
 		for r, e := range element[c.Size()] {
@@ -23,10 +23,10 @@ func tree(name string, tl int, element map[int][]int) lock.Info {
 		if err != nil {
 			return nil, err
 		}
-		if top, err = top.Pick("node"); err != nil {
+		if top, err = top.Pick(levels...); err != nil {
 			return nil, err
 		}
-		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: []int{tl, tl}})
+		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: []int{tl, tl}[:len(levels)+1], Leaf: leaf})
 	}}
 }
 
@@ -34,7 +34,19 @@ func tree(name string, tl int, element map[int][]int) lock.Info {
 func TestMutants(t *testing.T) {
 	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 1, 1}}
 	apart := map[int][]int{2: {0, 1}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}}
-	locktest.RunMutantsOf(t, 8, equivalent(), tree("rmamcs", 1, together), tree("rmamcs, apart", 2, apart))
+	locktest.RunMutantsOf(t, 8, equivalent(), tree("rmamcs", rmamcs.MCS, 1, together, "node"), tree("rmamcs, apart", rmamcs.MCS, 2, apart, "node"))
+}
+
+// TestCrowdMutants: nor does it with the leaf for crowded nodes, N = 1 and N = 2.
+func TestCrowdMutants(t *testing.T) {
+	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 0, 0}}
+	apart := map[int][]int{2: {0, 0}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}}
+	locktest.RunMutantsOf(t, 8, crowdEquivalent(), tree("rmamcs, crowd", rmamcs.Crowd, 1, together), tree("rmamcs, crowd, apart", rmamcs.Crowd, 1, apart, "node"))
+}
+
+// crowdEquivalent are mistakes that are none there.
+func crowdEquivalent() []check.Equivalent {
+	return nil
 }
 
 // equivalent are mistakes of the tree that are none with N = 2, and one that is not caught.

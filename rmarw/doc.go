@@ -68,6 +68,12 @@
 // for each counter from the writer's announcement on, T_R and those that are about to
 // enter, and not from the queue.
 //
+// With Config.Crowd the leaf is the one of package rmamcs for nodes with more ranks than cores: a
+// writer that has entered its element's queue is passed by at most (F + 1) * (T_L,N + 1) - 1
+// writers of the element, F its ranks. Readers pass a writer as above from when it, or
+// whoever stands for its element, is in the root's queue; Promise has no bound for that,
+// as no number of the writer's own operations tells when that is.
+//
 // # Memory ordering
 //
 // As package lock says.

@@ -94,23 +94,40 @@ func asymEquivalent() []check.Equivalent {
 	return append(out, check.Equivalent{Phase: check.Releasing, Step: "Await rmarw.NEXT", Mutation: check.AnyChange, Why: same})
 }
 
-// equivalent are mistakes that are none, and two that are not caught.
+// equivalent are mistakes that are none with symmetric counters and N = 1, and some that
+// are not caught.
 func equivalent() []check.Equivalent {
 	const (
 		same  = "the word is what it waits to change from: it is the same wait"
 		alone = "one rank at a time opens a phase, and nobody else changes GATE"
 		again = "to take TURN for 0 is to look again at once"
+		loop  = "the loop around it looks again"
 		guess = "to take ARRIVE for 0 costs the CompareAndSwap that then fails, and no more"
 		last  = "doOpen ends with a flush of all"
-		rare  = "not equivalent and not caught: TURN must be rung four times while one rank is half way through"
+		after = "GATE is flushed when the reader departs; until then those wait whom it lets in"
+		next  = "GATE was awaited up to the phase before: its next change is the one that is waited for"
+		rare  = "not equivalent and not caught: TURN must be rung several times while one rank is half way through"
+		hole  = "not equivalent and not caught here; the same line is in a try and in a release"
 		queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it rings for the readers"
+		rung  = "there is a writer behind, who rings"
+		ring  = "the ring that follows flushes all"
+		free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
+		swap  = "nobody writes NEXT of a node before its owner swaps TAIL again"
+		short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 	)
 	return []check.Equivalent{
-		{Phase: check.Trying, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
+		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
 		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "CompareAndSwap rmarw.TAIL0", Before: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: hole},
 		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
+		{Phase: check.Trying, Readers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
+		{Phase: check.Trying, Readers: true, Step: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.NoFlush, Why: after},
 		{Phase: check.Acquiring, Step: "Flush of Get rmarw.TURN", Mutation: check.NoFlush, Why: again},
-		{Phase: check.Trying, Step: "Flush of Get rmarw.ARRIVE", Mutation: check.NoFlush, Why: guess},
+		{Phase: check.Trying, Readers: true, Step: "Flush of Get rmarw.ARRIVE", Mutation: check.NoFlush, Why: guess},
+		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.DEPART", Before: "Await rmarw.DEPART", Mutation: check.NoWait, Why: loop},
+		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.DEPART", Before: "Await rmarw.DEPART", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.GATE", Before: "Flush of CompareAndSwap rmarw.ARRIVE", Mutation: check.AnyChange, Why: next},
 		{Phase: check.Acquiring, Step: "Await rmarw.STATUS0", Mutation: check.AnyChange, Why: same},
 		{Phase: check.Acquiring, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
 		{Phase: check.Trying, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
@@ -121,5 +138,12 @@ func equivalent() []check.Equivalent {
 		{Phase: check.Acquiring, Writers: true, Step: "Flush of Accumulate SUM rmarw.DEPART", Mutation: check.NoFlush, Why: queue},
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.DEPART", Mutation: check.Late, Why: queue},
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.DEPART", Mutation: check.Torn, Why: queue},
+		{Phase: check.Trying, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Forget, Why: rung},
+		{Phase: check.Trying, Step: "Put rmarw.STATUS0", Before: "Await rmarw.NEXT0", Mutation: check.Late, Why: free},
+		{Phase: check.Trying, Step: "Put rmarw.NEXT0", Before: "Flush of Put rmarw.STATUS0", Mutation: check.Late, Why: swap},
+		{Phase: check.Trying, Step: "Flush of Put rmarw.NEXT0", Mutation: check.NoFlush, Why: ring},
+		{Phase: check.Trying, Step: "Flush of Put rmarw.STATUS0", Mutation: check.NoFlush, Why: ring},
+		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Mutation: check.Late, Why: free},
+		{Phase: check.Releasing, Step: "Flush of Get rmarw.NEXT0", Mutation: check.NoFlush, Why: short},
 	}
 }

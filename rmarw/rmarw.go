@@ -34,6 +34,11 @@ type Config struct {
 	// while a writer waits, besides those that waited themselves.
 	Thresholds topo.Thresholds
 	DC         DC // zero: Asymmetric where there are several nodes and it can be, otherwise Symmetric
+	// Crowd makes the leaf the one for nodes with more ranks than cores, as in package
+	// rmamcs: writers that run pass those that wait, up to T_L,N times. It needs N of 2 or
+	// more, as readers look at the root's queue, and innermost elements within nodes. With a
+	// nil Topology the level of the node is picked on one node too.
+	Crowd bool
 }
 
 // DC is how readers and writers meet in a physical counter.
@@ -92,14 +97,19 @@ var (
 
 // New opens a table of locks. Collective; all ranks pass the same Config.
 func New(c rma.Comm, cfg Config) (*Table, error) {
+	var err error
 	if cfg.Topology == nil {
 		t, err := topo.Discover(c)
 		if err != nil {
 			return nil, err
 		}
 		cfg.Topology = t.Suited()
+		if cfg.Crowd && len(cfg.Topology.Levels()) == 1 {
+			if cfg.Topology, err = t.Pick("node"); err != nil {
+				return nil, fmt.Errorf("rmarw: Config.Crowd: %w (%w)", err, lock.ErrConfig)
+			}
+		}
 	}
-	var err error
 	if cfg.Thresholds, err = cfg.Topology.Fill(cfg.Thresholds); err != nil {
 		return nil, fmt.Errorf("rmarw: Config.Thresholds: %w (%w)", err, lock.ErrConfig)
 	}
@@ -112,10 +122,14 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	t.own = t.counters.Index(c.Rank())
 	d := dt.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, Beyond: t}
+	d.Crowd = cfg.Crowd
 	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && c.Node().Count > 1
 	d.Local = wanted && t.counters.Count(t.own) <= maxReaders && t.counters.Near(t.own, c.Node())
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
+	}
+	if cfg.Crowd && len(d.TL) < 2 {
+		return nil, fmt.Errorf("rmarw: Config.Crowd with one level, want two or more: readers look at the root's queue, and writers would not be in it; pick the level of the node too: %w", lock.ErrConfig)
 	}
 	cfg.Locks = d.Locks
 	t.cfg = cfg
@@ -125,6 +139,10 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if cfg.DC == Asymmetric && !t.asym {
 		return nil, errors.Join(fmt.Errorf("rmarw: Config.DC is Asymmetric, but with T_DC %q readers of a counter are on several nodes, or more than %d: take sym, or a counter per node: %w",
 			t.counters.TDC(), maxReaders, lock.ErrConfig), t.Free())
+	}
+	if cfg.Crowd && !t.tree.Crowded() {
+		return nil, errors.Join(fmt.Errorf("rmarw: Config.Crowd, but elements of the innermost level, %s, span nodes: pick a level within them: %w",
+			cfg.Topology.Levels()[t.tree.Leaf].Name, lock.ErrConfig), t.Free())
 	}
 	t.cfg.DC = Symmetric
 	if t.asym {
@@ -174,6 +192,7 @@ func init() {
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50"},
 			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
 			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node"},
+			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores, with a level below the machine"},
 			{Name: "DC", Help: "sym, or asym: readers touch only their node; default on several nodes if T_DC allows"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
@@ -195,6 +214,13 @@ func init() {
 				if cfg.Thresholds.TDC, err = topo.ParseTDC(text); err != nil {
 					return nil, fmt.Errorf("rmarw: TDC: %w (%w)", err, lock.ErrConfig)
 				}
+			}
+			switch text := s.Params["LEAF"]; text {
+			case "", "mcs":
+			case "crowd":
+				cfg.Crowd = true
+			default:
+				return nil, fmt.Errorf("rmarw: LEAF is %q, want mcs or crowd: %w", text, lock.ErrConfig)
 			}
 			if text := s.Params["DC"]; text != "" {
 				if cfg.DC, err = parseDC(text); err != nil {
@@ -245,15 +271,19 @@ func (t *Table) Promise(mode lock.Mode) lock.Promise {
 
 func (t *Table) promise(mode lock.Mode) lock.Promise {
 	k := t.counters.Len()
+	acquire, release, bounds := 2*(t.tree.Leaf+1), 2+5*t.tree.Leaf, t.tree.Bounds()
+	if t.tree.Crowded() {
+		acquire, release, bounds = acquire+5, release+2, []lock.Bound{t.tree.CrowdBound()}
+	}
 	switch passed := []lock.Bound{{After: 1, Most: int(t.tree.Tenure(0)), Of: is(lock.Exclusive)}}; {
 	case t.asym && mode == lock.Shared:
 		return lock.Promise{Bypass: lock.Unbounded, Bounds: passed, Acquire: 3, Release: 1}
 	case t.asym:
 		return lock.Promise{
 			Bypass:  lock.Unbounded,
-			Bounds:  t.tree.Bounds(),
-			Acquire: 2*(t.tree.Leaf+1) + 7*k,
-			Release: 2 + 5*t.tree.Leaf + 3*k,
+			Bounds:  bounds,
+			Acquire: acquire + 7*k,
+			Release: release + 3*k,
 		}
 	case mode == lock.Shared:
 		return lock.Promise{
@@ -263,12 +293,10 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 			Release: 2,
 		}
 	}
-	return lock.Promise{
-		Bypass:  lock.Unbounded,
-		Bounds:  append(t.tree.Bounds(), lock.Bound{After: t.tree.Leaf + 1, Most: t.readers(), Of: is(lock.Shared)}),
-		Acquire: 2*(t.tree.Leaf+1) + 14*k,
-		Release: 2 + 5*t.tree.Leaf + 6*k,
+	if !t.tree.Crowded() { // there the number of atomic operations does not tell when the rank is in the root's queue
+		bounds = append(bounds, lock.Bound{After: t.tree.Leaf + 1, Most: t.readers(), Of: is(lock.Shared)})
 	}
+	return lock.Promise{Bypass: lock.Unbounded, Bounds: bounds, Acquire: acquire + 14*k, Release: release + 6*k}
 }
 
 // readers is the most readers that pass a writer in the root's queue: in the present

@@ -49,7 +49,7 @@ type Config struct {
 	Home     int
 	Topology *topo.Topology
 	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before Beyond.Give
-	Crowd    bool  // the leaf is that for crowded nodes, if all ranks say so; not with Beyond
+	Crowd    bool  // the leaf is that for crowded nodes, if all ranks say so; with Beyond not if it is the root
 	Beyond   Beyond
 	Local    bool // what Beyond.Words hears of, as far as this rank knows
 }
