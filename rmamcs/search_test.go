@@ -35,8 +35,8 @@ func whole(t *testing.T, p check.Plan, preemptions int) {
 	t.Logf("%d states, %d executions", r.States, r.Stats.Executions+r.Stats.Cut)
 }
 
-// TestExhaustive: all schedules of 3 writers with 2 acquires, N = 1 and N = 2, in one
-// element and in three; those of 4 with 2 acquires and up to 3 preemptions, and with 1 in
+// TestExhaustive: all schedules of 3 writers with 2 acquires, without and with TryLock and
+// deadlines, N = 1 and N = 2, in one element and in three; those of 4 with 2 acquires and up to 3 preemptions, and with 1 in
 // two elements, with RMALOCK_DEEP 2.
 func TestExhaustive(t *testing.T) {
 	for _, s := range []struct {
@@ -64,6 +64,10 @@ func TestExhaustive(t *testing.T) {
 					t.Skip("takes ten seconds")
 				}
 				whole(t, p, s.preemptions)
+				if s.ranks == 3 {
+					p.Tries = true
+					whole(t, p, s.preemptions)
+				}
 			})
 		}
 	}

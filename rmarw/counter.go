@@ -30,6 +30,12 @@ func countOf(a int64) int64 { return a & countMask }
 // depart whom the phase let in at its beginning.
 func departs(d int64) int64 { return d << (64 - phaseShift) >> (64 - phaseShift) }
 
+// isOf reports whether DEPART counts the phase of a: it comes to the next one before GATE
+// does.
+func isOf(d, a int64) bool {
+	return (d-departs(d))>>phaseShift&(1<<phaseBits-1) == phaseOf(a)
+}
+
 // ended is what DEPART changes by when the phase of a ends: all whom a counts have
 // departed or are in the next one. Phases are counted above, and wrap, so that DEPART
 // never holds again what it held before: who waits for it to change is not deceived.
@@ -311,12 +317,11 @@ func (t *Table) tryClose(c counter) (bool, error) {
 			t.block, t.seen = counter{c.host, c.disp + gate}, g
 			return false, nil
 		case departs(d) < countOf(a): // readers are in
-			t.block, t.seen = counter{c.host, c.disp + depart}, d
-			now, err := w.GetFlush(c.host, c.disp+gate)
-			if now != g && err == nil { // or were
+			if !isOf(d, a) { // or were: a phase is being opened, or was
 				continue
 			}
-			return false, err
+			t.block, t.seen = counter{c.host, c.disp + depart}, d
+			return false, nil
 		}
 		last, err := w.CompareAndSwapFlush(a|write, a, c.host, c.disp+arrive)
 		if last == a || err != nil {

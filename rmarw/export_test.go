@@ -16,6 +16,9 @@ func (t *Table) StartAt(phase int64) error {
 		if err := w.PutFlush(phase&(1<<phaseBits-1)<<phaseShift, w.Rank(), disp+arrive); err != nil {
 			return err
 		}
+		if err := w.PutFlush(phase<<phaseShift, w.Rank(), disp+depart); err != nil {
+			return err
+		}
 		if err := w.PutFlush(phase, w.Rank(), disp+gate); err != nil {
 			return err
 		}

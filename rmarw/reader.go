@@ -157,13 +157,12 @@ func (t *Table) over(c counter, id int, a int64) (bool, error) {
 	case step(a, g) > 0: // or is being opened
 		t.block, t.seen = counter{c.host, c.disp + gate}, g
 		return false, nil
+	case !isOf(d, a): // or was
+		t.block, t.seen = counter{c.host, c.disp + arrive}, a
+		return false, nil
 	case departs(d) < t.tr:
 		t.block, t.seen = counter{c.host, c.disp + turn}, seen
-		now, err := w.GetFlush(c.host, c.disp+gate)
-		if now != g { // DEPART is of another phase
-			t.block, t.seen = counter{c.host, c.disp + arrive}, a
-		}
-		return false, err
+		return false, nil
 	}
 	host, tail := t.tree.Root(id)
 	last, err := w.GetFlush(host, tail)

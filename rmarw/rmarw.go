@@ -327,8 +327,8 @@ func (t *Table) Idle() error {
 			}
 			continue
 		}
-		a, d, g := w.Peek(disp+arrive), departs(w.Peek(disp+depart)), w.Peek(disp+gate)
-		if a&write != 0 || countOf(a) != d || step(a, g) != 0 || countOf(a) > t.tr {
+		a, d, g := w.Peek(disp+arrive), w.Peek(disp+depart), w.Peek(disp+gate)
+		if a&write != 0 || countOf(a) != departs(d) || !isOf(d, a) || step(a, g) != 0 || countOf(a) > t.tr {
 			return fmt.Errorf("rmarw: at rank %d ARRIVE is %#x, DEPART %d, GATE %d, T_R %d", w.Rank(), a, d, g, t.tr)
 		}
 	}

@@ -160,6 +160,38 @@ func drawnOn(t *testing.T, dc rmarw.DC, s shape, tdcs []string, acquires int, n 
 	}
 }
 
+// TestExhaustiveTries: all schedules of 3 ranks with 2 acquires, one of them a TryLock or
+// one with a deadline. A reader that polls looked at DEPART when another one had added a
+// phase to it and not yet to GATE; it took the phase before for full, and waited for a
+// departure that had been: seed 13, execution 3,188.
+func TestExhaustiveTries(t *testing.T) {
+	if quick() {
+		t.Skip("takes a minute")
+	}
+	seeds := []uint64{1, 17}
+	if deep() {
+		seeds = []uint64{0, 1, 13, 14, 15, 17, 20}
+	}
+	for _, dc := range dcs {
+		for _, seed := range seeds {
+			for tr := int64(1); tr <= 2; tr++ {
+				t.Run(fmt.Sprintf("%v, seed %d, T_R %d", dc, seed, tr), func(t *testing.T) {
+					t.Parallel()
+					in, top := on(t, dc, "rank:3", 1, tr, "3")
+					whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: check.Mixed, Seed: seed, Tries: true, Topology: top}, sim.Unbounded)
+				})
+			}
+		}
+	}
+	t.Run("sym, seed 13, the first", func(t *testing.T) {
+		t.Parallel()
+		in, top := on(t, rmarw.Symmetric, "rank:3", 1, 2, "3")
+		x := sim.Exhaustive(sim.Unbounded)
+		x.Limit = 200_000
+		run(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: check.Mixed, Seed: 13, Tries: true, Topology: top}, x)
+	})
+}
+
 // TestTriesSeeEachDeparture: a writer with a deadline that found a reader in sleeps until
 // DEPART changes. When DEPART began anew with each phase, it held the same again once
 // another writer had been there: execution 396 was a deadlock.

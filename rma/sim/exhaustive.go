@@ -15,7 +15,8 @@ import (
 // With a bound on preemptions of 0 or more, a schedule may leave a rank that could go
 // on only so often; then all orders are followed.
 //
-// It is for up to 8 ranks with up to 7 operations pending each.
+// It is for up to 64 steps that can come next. Sleep sets hold steps of the first 8 ranks, of
+// the first 7 operations pending of each.
 func Exhaustive(preemptions int) *Exhaustion {
 	return &Exhaustion{bound: preemptions, seen: map[uint64]uint64{}}
 }
@@ -136,7 +137,7 @@ func (x *Exhaustion) inherit(parent, f *frame, s *State) {
 		i := bits.TrailingZeros64(b)
 		u := &parent.steps[i]
 		vis := parent.visible >> i & 1
-		if !commute(u, &did) || vis&saw == 1 {
+		if !commute(u, &did) || vis&saw == 1 || bit(u) == 0 {
 			continue
 		}
 		for j := range s.Steps {
@@ -219,7 +220,7 @@ func (x *Exhaustion) fresh(f *frame, s *State) bool {
 		return false
 	}
 	for i := range f.steps { // what slept then and is awake now; the rest was gone into then
-		if before>>name(&f.steps[i])&1 == 0 {
+		if before&bit(&f.steps[i]) == 0 {
 			f.open &^= 1 << i
 			f.done &^= 1 << i
 		}
@@ -227,18 +228,19 @@ func (x *Exhaustion) fresh(f *frame, s *State) bool {
 	return f.open&^f.done != 0
 }
 
-// name is a step's bit in a set that does not depend on what else is possible.
-func name(k *Step) uint {
+// bit is a step's in a set that does not depend on what else is possible; 0 for a step that
+// does not sleep.
+func bit(k *Step) uint64 {
 	if k.Rank > 7 || k.Op > 7 {
-		panic("sim: Exhaustive is for up to 8 ranks with up to 7 pending operations each")
+		return 0
 	}
-	return uint(k.Rank*8 + k.Op)
+	return 1 << (k.Rank*8 + k.Op)
 }
 
 func names(steps []Step, set uint64) uint64 {
 	var out uint64
 	for b := set; b != 0; b &= b - 1 {
-		out |= 1 << name(&steps[bits.TrailingZeros64(b)])
+		out |= bit(&steps[bits.TrailingZeros64(b)])
 	}
 	return out
 }
