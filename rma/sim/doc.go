@@ -25,6 +25,10 @@
 // stay away for ever, and a try again ([rma.Window.Backoff]) that would find what it
 // found before does not help.
 //
+// An exhaustive search runs a rank's code only where the rank is told what it was never
+// told before ([Comm.Recall], recall.go), and goes back to moments of an execution instead
+// of running its beginning again (moment.go).
+//
 // [Exhaustive] goes through all schedules, up to those that cannot differ; [Random] and
 // [PCT] draw them. A failure has a schedule as a short text, which [Search.Replay] runs
 // again with a trace and [Search.Shrink] shortens.

@@ -1,0 +1,160 @@
+package sim
+
+import "github.com/rmalock/rmalock/rma"
+
+// do makes a step happen.
+func (e *search) do(step Step) {
+	r := e.w.ranks[step.Rank]
+	s := &e.state
+	s.Did, s.Last, s.Visible, s.Beaten = step, step.Rank, false, -1
+	if e.on {
+		s.Depth++
+		r.steps++
+	}
+	if step.Op == 0 {
+		r.history += told(r.issued, e.found(r))
+		r.issued++
+		r.wake()
+		return
+	}
+	e.effect(r, step.Op-1)
+	if r.state == flushing && !r.owes(r.seg, r.at) && !e.stops(r) {
+		r.wake()
+	}
+}
+
+// found is what a waiting rank sees when it wakes.
+func (e *search) found(r *rank) int64 {
+	if r.state != awaiting && r.state != pausing {
+		return 0
+	}
+	v := *r.seg.word(r.at, r.disp)
+	if e.tracing {
+		e.note(Event{Rank: r.id, Kind: EventSees, Seg: r.seg, Target: r.at, Disp: r.disp, After: v})
+	}
+	if r.state == pausing {
+		return 0 // it is not told
+	}
+	return v
+}
+
+// owes reports whether the rank has operations towards a target that did not take
+// effect.
+func (r *rank) owes(s *segment, target int) bool {
+	for _, o := range r.pending {
+		if o.seg == s && (target < 0 || o.Target == target) {
+			return true
+		}
+	}
+	return false
+}
+
+// effect lets a pending operation take effect, or its next word or half.
+func (e *search) effect(r *rank, i int) {
+	o := r.pending[i]
+	key := o.seg.key(o.Target, o.Disp+o.next)
+	if e.CPUFar && !o.cpu && !o.half && o.readsAndWrites() {
+		if e.nic == nil {
+			e.nic = map[uint64]*operation{}
+		}
+		o.half, o.seen = true, *o.seg.word(o.Target, o.Disp)
+		e.nic[key] = o
+		r.history += told(halfway|o.number, o.seen)
+		if e.tracing {
+			e.note(Event{Rank: r.id, Kind: EventHalf, Seg: o.seg, Target: o.Target, Disp: o.Disp, Op: o.Operation, Before: o.seen})
+		}
+		return
+	}
+	if o.half { // the second half: what it read may be old
+		delete(e.nic, key)
+		r.history -= told(halfway|o.number, o.seen)
+		p := o.seg.word(o.Target, o.Disp)
+		now := *p
+		*p = o.seen
+		before, after, wrote := o.take()
+		if !wrote {
+			*p, after = now, now
+		}
+		e.changed(r, o, key, now, after, before)
+		r.pass(wrote)
+		e.complete(r, i, before)
+		return
+	}
+	before, after, wrote := o.take()
+	e.changed(r, o, key, before, after, before)
+	r.pass(wrote && o.readsAndWrites())
+	if o.Kind == rma.KindGetBulk {
+		r.results = append(r.results, result{o.seg, o.Target, o.Slot + o.next, before})
+	}
+	if o.Data != nil {
+		found := before
+		if o.Kind == rma.KindPutBulk {
+			found = 0
+		}
+		r.history += told(bulkWord|uint64(o.next+1)<<32^o.number, found)
+	}
+	if o.next++; o.next == o.Words() {
+		e.complete(r, i, before)
+	}
+}
+
+// pass calls the rank's doorway when an atomic operation has changed a word.
+func (r *rank) pass(changed bool) {
+	if f := r.doorway; f != nil && changed {
+		r.doorway = nil
+		f()
+	}
+}
+
+// What a rank learns has the number of the operation that tells it, and one of these.
+const (
+	halfway  = 1 << 61 // the first half of an operation
+	bulkWord = 1 << 60 // a word of a bulk operation, and its place there, from bit 32 on
+)
+
+// readsAndWrites reports whether a NIC does the operation in two halves.
+func (o *operation) readsAndWrites() bool {
+	return o.Kind == rma.KindCompareAndSwap || (o.Kind == rma.KindFetchAndOp || o.Kind == rma.KindAccumulate) && o.Op != rma.NoOp
+}
+
+// changed notes what an effect did to a word.
+func (e *search) changed(r *rank, o *operation, key uint64, was, is, found int64) {
+	if was != is && e.paused > 0 {
+		e.ring(key)
+	}
+	e.mem += mix(key, uint64(is)) - mix(key, uint64(was))
+	if e.tracing {
+		e.note(Event{Rank: r.id, Kind: EventEffect, Seg: o.seg, Target: o.Target, Disp: o.Disp + o.next, Op: o.Operation, Before: found, After: is})
+	}
+}
+
+// rungMark is in the history of a rank that was rung and has not gone on.
+const rungMark = 0x9E3779B97F4A7C15
+
+// ring lets ranks go on that wait for a word to change. It may hold again what they
+// saw when they come to look: other words have changed too.
+func (e *search) ring(key uint64) {
+	for _, r := range e.w.ranks {
+		if r.state == pausing && !r.rung && r.seg.key(r.at, r.disp) == key {
+			r.rung = true
+			r.history += rungMark
+		}
+	}
+}
+
+// complete takes an operation from the pending ones.
+func (e *search) complete(r *rank, i int, found int64) {
+	o := r.pending[i]
+	copy(r.pending[i:], r.pending[i+1:])
+	r.pending = r.pending[:len(r.pending)-1]
+	if o.finds() {
+		r.results = append(r.results, result{o.seg, o.Target, o.Slot, found})
+	} else {
+		found = 0
+	}
+	r.history += told(o.number, found)
+	if o.Class == rma.Flag && o.Kind.Writes() {
+		e.unwrite(r, o)
+	}
+	r.spare = append(r.spare, o)
+}

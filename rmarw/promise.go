@@ -1,0 +1,94 @@
+package rmarw
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rmalock/rmalock/lock"
+)
+
+// Promise: a reader arrives with one operation, or two if it waits, and departs with
+// one, or two if it is the last of a full phase; the one that opens a phase makes nine
+// more, and one for each reader that arrives meanwhile. A writer looks at each counter
+// with three operations, closes it with three and opens it with six. It looks again
+// where the counter is not ready; 14 for both is the most that searches found, each
+// phase that readers open meanwhile may add three. The rest is the tree's.
+//
+// Where a swap is a loop of tries, those that fail are not in the numbers: there are none,
+// and the bounds of the queues hold from the try on that succeeds.
+func (t *Table) Promise(mode lock.Mode) lock.Promise {
+	p := t.promise(mode)
+	if !t.tree.W.Caps().NativeSwap && (mode == lock.Exclusive || !t.asym) {
+		p.Acquire = lock.Unbounded
+		if mode == lock.Exclusive && !t.asym {
+			p.Release = lock.Unbounded
+		}
+	}
+	return p
+}
+
+func (t *Table) promise(mode lock.Mode) lock.Promise {
+	k := t.counters.Len()
+	acquire, release, bounds := 2*(t.tree.Leaf+1), 2+5*t.tree.Leaf, t.tree.Bounds()
+	if t.tree.Crowded() {
+		acquire, release, bounds = acquire+5, release+2, []lock.Bound{t.tree.CrowdBound()}
+	}
+	switch passed := []lock.Bound{{After: 1, Most: int(t.tree.Tenure(0)), Of: is(lock.Exclusive)}}; {
+	case t.asym && mode == lock.Shared:
+		return lock.Promise{Bypass: lock.Unbounded, Bounds: passed, Acquire: 3, Release: 1}
+	case t.asym:
+		return lock.Promise{
+			Bypass:  lock.Unbounded,
+			Bounds:  bounds,
+			Acquire: acquire + 7*k,
+			Release: release + 3*k,
+		}
+	case mode == lock.Shared:
+		return lock.Promise{
+			Bypass:  lock.Unbounded,
+			Bounds:  passed,
+			Acquire: 10 + t.counters.Count(t.own),
+			Release: 2,
+		}
+	}
+	if !t.tree.Crowded() { // there the number of atomic operations does not tell when the rank is in the root's queue
+		bounds = append(bounds, lock.Bound{After: t.tree.Leaf + 1, Most: t.readers(), Of: is(lock.Shared)})
+	}
+	return lock.Promise{Bypass: lock.Unbounded, Bounds: bounds, Acquire: acquire + 14*k, Release: release + 6*k}
+}
+
+// readers is the most readers that pass a writer in the root's queue: in the present
+// phase, in one that a reader opens that has not seen the writer yet, in those that
+// writers before it open, and in one that a TryLock before it opens that failed.
+func (t *Table) readers() int {
+	phases := 3 + int64(t.tree.Rivals())/(int64(t.cfg.Thresholds.TL[0])+1)
+	each := int64(t.counters.Len())*t.tr + int64(t.size-1)
+	return int(min(phases*each, math.MaxInt))
+}
+
+// is says which entries are in a mode.
+func is(mode lock.Mode) func(int, lock.Mode) bool {
+	return func(_ int, m lock.Mode) bool { return m == mode }
+}
+
+// Idle checks that nothing is left in the rank's part of the tree, and that the
+// counters it hosts are between readers.
+func (t *Table) Idle() error {
+	if t.nshared != 0 {
+		return fmt.Errorf("rmarw: a rank shares %d locks", t.nshared)
+	}
+	w := t.tree.W
+	for disp := t.tree.More; disp < w.Words(); disp += t.words() {
+		if t.asym {
+			if err := t.asymIdle(disp); err != nil {
+				return err
+			}
+			continue
+		}
+		a, d, g := w.Peek(disp+arrive), w.Peek(disp+depart), w.Peek(disp+gate)
+		if a&write != 0 || countOf(a) != departs(d) || !isOf(d, a) || step(a, g) != 0 || countOf(a) > t.tr {
+			return fmt.Errorf("rmarw: at rank %d ARRIVE is %#x, DEPART %d, GATE %d, T_R %d", w.Rank(), a, d, g, t.tr)
+		}
+	}
+	return t.tree.Idle()
+}
