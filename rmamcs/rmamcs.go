@@ -30,6 +30,9 @@ type Config struct {
 	// Leaf is MCS, the paper's, or Crowd. Auto is Crowd where every node has at least four
 	// ranks to a core, and otherwise MCS. Where the innermost elements span nodes, it is MCS.
 	Leaf Leaf
+	// Adapt moves T_L,i at run time between a sixteenth of TL and TL, but for a crowded leaf's
+	// (docs/decisions/0011-adapt.md). The bounds stay.
+	Adapt bool
 }
 
 // A Leaf says how the ranks of an innermost element wait for each other.
@@ -77,6 +80,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		cfg.TL = cfg.Topology.Defaults().TL
 	}
 	d := dt.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL}
+	d.Adapt = cfg.Adapt
 	d.Crowd = cfg.Leaf == Crowd || cfg.Leaf == Auto && packed(c)
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
@@ -107,6 +111,7 @@ func init() {
 		Fair:  "in the queue of level i: (F_i - 1) * C_i+1 entries, C_i = (T_L,i + 1) * C_i+1, F_i elements inside",
 		Params: []lock.Param{
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 0,16"},
+			{Name: "ADAPT", Help: "on: T_L moves at run time, up to what TL says; default off"},
 			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores; default crowd from four ranks to a core on"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
@@ -121,6 +126,13 @@ func init() {
 			}
 			if cfg.Leaf, err = parseLeaf(s.Params["LEAF"]); err != nil {
 				return nil, err
+			}
+			switch text := s.Params["ADAPT"]; text {
+			case "", "off":
+			case "on":
+				cfg.Adapt = true
+			default:
+				return nil, fmt.Errorf("rmamcs: ADAPT is %q, want on or off: %w", text, lock.ErrConfig)
 			}
 			return New(c, cfg)
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rmalock/rmalock/internal/dt"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -163,12 +164,18 @@ func (t *Table) doShut(cs []counter) error {
 	if err := w.FlushAll(); err != nil {
 		return err
 	}
+	few, many := false, false
 	for i, c := range cs {
 		if inside(s[i], d[i]) != 0 {
-			if err := t.drain(c, d[i]); err != nil {
+			full, err := t.drain(c, d[i])
+			if err != nil {
 				return err
 			}
+			few, many = true, many || full
 		}
+	}
+	if t.cfg.Adapt && few { // T_R is how many more are let in: fewer where they stop coming before
+		t.tr = dt.Moved(t.tr, t.cfg.Thresholds.TR, !many)
 	}
 	for i, c := range cs {
 		d[i] |= shut
@@ -182,7 +189,7 @@ func (t *Table) doShut(cs []counter) error {
 	}
 	for i, c := range cs {
 		if inside(s[i], d[i]) != 0 {
-			if err := t.drain(c, d[i]); err != nil {
+			if _, err := t.drain(c, d[i]); err != nil {
 				return err
 			}
 		}
@@ -191,16 +198,19 @@ func (t *Table) doShut(cs []counter) error {
 }
 
 // drain waits until no reader is inside or, while the door is not shut, its limit has
-// been reached.
-func (t *Table) drain(c counter, d int64) error {
+// been reached, and reports whether it has.
+func (t *Table) drain(c counter, d int64) (full bool, err error) {
 	w := t.tree.W
 	for try := 0; ; try++ {
 		s, err := w.GetFlush(c.host, c.disp+readers)
-		if err != nil || inside(s, d) == 0 || d&shut == 0 && reached(d, s) {
-			return err
+		if err != nil {
+			return false, err
+		}
+		if full := d&shut == 0 && reached(d, s); full || inside(s, d) == 0 {
+			return full, nil
 		}
 		if err := w.Backoff(c.host, c.disp+readers, s, try); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
@@ -214,6 +224,7 @@ func (t *Table) doReopen(cs []counter) error {
 	}
 	w := t.tree.W
 	for i, c := range cs {
+		t.waited = t.waited || s[i]&(arrival-1) != 0
 		if d[i] = after(d[i]); t.more {
 			d[i] = limit(d[i], s[i], t.tr)
 		}

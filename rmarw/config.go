@@ -36,6 +36,9 @@ type Config struct {
 	// more, as readers look at the root's queue, and innermost elements within nodes. With a
 	// nil Topology the level of the node is picked on one node too.
 	Crowd bool
+	// Adapt moves T_L,i at run time, and with asymmetric counters T_R, between a sixteenth of
+	// what Thresholds has and that (docs/decisions/0011-adapt.md). The bounds stay.
+	Adapt bool
 }
 
 // DC is how readers and writers meet in a physical counter.
@@ -74,6 +77,7 @@ func init() {
 			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
 			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node"},
 			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores, with a level below the machine"},
+			{Name: "ADAPT", Help: "on: T_L and T_R move at run time, up to what TL and TR say; default off"},
 			{Name: "DC", Help: "sym, or asym: readers touch only their node; default on several nodes if T_DC allows"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
@@ -102,6 +106,13 @@ func init() {
 				cfg.Crowd = true
 			default:
 				return nil, fmt.Errorf("rmarw: LEAF is %q, want mcs or crowd: %w", text, lock.ErrConfig)
+			}
+			switch text := s.Params["ADAPT"]; text {
+			case "", "off":
+			case "on":
+				cfg.Adapt = true
+			default:
+				return nil, fmt.Errorf("rmarw: ADAPT is %q, want on or off: %w", text, lock.ErrConfig)
 			}
 			if text := s.Params["DC"]; text != "" {
 				if cfg.DC, err = parseDC(text); err != nil {

@@ -211,9 +211,10 @@ func (t *Table) await(c counter) error {
 
 // Give gives lock id to the readers: Listing 6's reset_counters. The caller has set
 // WRITE everywhere, and all readers have departed.
-func (t *Table) Give(id int, more bool) error {
-	t.more = more
-	return t.each(id, t.open)
+func (t *Table) Give(id int, more bool) (waited bool, err error) {
+	t.more, t.waited = more, false
+	err = t.each(id, t.open)
+	return t.waited, err
 }
 
 // doOpen opens a new phase at counters at which WRITE is set.
@@ -234,7 +235,9 @@ func (t *Table) doOpen(cs []counter) error {
 		return err
 	}
 	for i, c := range cs {
-		w.Accumulate(ended(w.Value(a[i])), c.host, c.disp+depart, rma.Sum)
+		was := w.Value(a[i])
+		t.waited = t.waited || countOf(was) > departs(w.Value(d[i]))
+		w.Accumulate(ended(was), c.host, c.disp+depart, rma.Sum)
 	}
 	if err := w.FlushAll(); err != nil {
 		return err

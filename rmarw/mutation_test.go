@@ -32,7 +32,7 @@ func tree(name string, dc rmarw.DC, counters, tl int, tr int64, texts ...string)
 
 // TestMutants: the lock with a mistake does not pass.
 func TestMutants(t *testing.T) {
-	locktest.RunMutantsOf(t, 20, equivalent(),
+	locktest.RunMutantsOf(t, 90, equivalent(),
 		tree("rmarw", rmarw.Symmetric, 1, 1, 2, "rank:2", "rank:3", "rank:4"),
 		tree("rmarw, more counters", rmarw.Symmetric, 4, 1, 1, "rank:2", "rank:3", "rank:4"),
 		tree("rmarw, more counters, T_R 2", rmarw.Symmetric, 4, 1, 2, "rank:2", "rank:3", "rank:4"))
@@ -116,7 +116,8 @@ func equivalent() []check.Equivalent {
 		short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 	)
 	return []check.Equivalent{
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of CompareAndSwap rmarw.TAIL0", Mutation: check.Torn, Why: rare},
 		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
 		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
 		{Phase: check.Acquiring, Writers: true, Step: "CompareAndSwap rmarw.TAIL0", Before: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: hole},

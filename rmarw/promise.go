@@ -62,7 +62,7 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 // writers before it open, and in one that a TryLock before it opens that failed.
 func (t *Table) readers() int {
 	phases := 3 + int64(t.tree.Rivals())/(int64(t.cfg.Thresholds.TL[0])+1)
-	each := int64(t.counters.Len())*t.tr + int64(t.size-1)
+	each := int64(t.counters.Len())*t.cfg.Thresholds.TR + int64(t.size-1)
 	return int(min(phases*each, math.MaxInt))
 }
 

@@ -30,6 +30,7 @@ type Table struct {
 	at                [batch]counter
 	asym              bool
 	more              bool // a writer waits to take the lock again that is given to the readers
+	waited            bool // and readers waited for that
 
 	block counter // the word that made the last Try fail, and what it held
 	seen  int64
@@ -67,7 +68,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	t.own = t.counters.Index(c.Rank())
 	d := dt.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, Beyond: t}
-	d.Crowd = cfg.Crowd
+	d.Crowd, d.Adapt = cfg.Crowd, cfg.Adapt
 	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && c.Node().Count > 1
 	d.Local = wanted && t.counters.Count(t.own) <= maxReaders && t.counters.Near(t.own, c.Node())
 	if err := d.Validate(c.Size()); err != nil {

@@ -77,7 +77,7 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if err != nil {
 		return err
 	}
-	if count := passings(st); succ == null && i == t.Leaf && t.linger && count > 0 && count < t.tl[i] {
+	if count := passings(st); succ == null && i == t.Leaf && t.linger && count > 0 && count < t.now[i] {
 		// Whoever passed it on may want it again at once, and to leave the node costs far
 		// operations. The paper does not wait; with few ranks a node it would hardly pass.
 		if succ, err = t.W.Linger(t.next(i, k), null); err != nil {
@@ -99,7 +99,8 @@ func (t *Tree) release(i int, n node, k, id int) error {
 			return t.done(i, n, k, t.give(id, false))
 		}
 	}
-	pass := succ != null && passings(st) < t.tl[i] // line 5
+	pass := succ != null && passings(st) < t.now[i] // line 5
+	full := succ != null && !pass
 	if pass && climbed {
 		if pass, err = t.lend(k, i-1); err != nil {
 			return err
@@ -112,8 +113,10 @@ func (t *Tree) release(i int, n node, k, id int) error {
 		}
 		err = t.tell(i, succ, granted(count, up)) // line 8
 		t.W.Handed(t.rankOf(succ))
+		t.wanted = true
 		return t.finish(i, n, k, err)
 	}
+	t.wanted = false
 	if i > 0 {
 		err = t.release(i-1, up, k, id) // line 12
 	} else {
@@ -122,6 +125,10 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if err != nil {
 		return err
 	}
+	if full && t.adapt {
+		t.now[i] = Moved(t.now[i], t.tl[i], t.wanted)
+	}
+	t.wanted = t.wanted || succ != null
 	if succ == null { // lines 13 to 21
 		if succ, err = t.out(i, n, k, id); err != nil || succ == null {
 			return t.done(i, n, k, err)
@@ -135,7 +142,9 @@ func (t *Tree) give(id int, more bool) error {
 	if t.beyond == nil {
 		return nil
 	}
-	return t.beyond.Give(id, more)
+	var err error
+	t.wanted, err = t.beyond.Give(id, more)
+	return err
 }
 
 // look reads NEXT and STATUS of a node at a level.

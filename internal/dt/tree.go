@@ -35,11 +35,13 @@ type Beyond interface {
 	// gives the lock to the readers, and not after.
 	LeaveFirst() bool
 
-	Take(id int) error            // takes lock id from the readers
-	Try(id int) (bool, error)     // takes it if no reader has it
-	Give(id int, more bool) error // gives it to the readers; more: a writer waits to take it again
-	Left(id int) error            // the root's queue was left after a Try that failed
-	Pause(try int) error          // before the next Try
+	Take(id int) error        // takes lock id from the readers
+	Try(id int) (bool, error) // takes it if no reader has it
+	// Give gives it to the readers; more: a writer waits to take it again. It reports whether
+	// readers waited.
+	Give(id int, more bool) (waited bool, err error)
+	Left(id int) error   // the root's queue was left after a Try that failed
+	Pause(try int) error // before the next Try
 }
 
 // Config of a Tree.
@@ -51,6 +53,7 @@ type Config struct {
 	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before Beyond.Give
 	Crowd    bool  // the leaf is that for crowded nodes, if all ranks say so; with Beyond not if it is the root
 	Beyond   Beyond
+	Adapt    bool // T_L,i move at run time, but for a crowded leaf's
 	Local    bool // what Beyond.Words hears of, as far as this rank knows
 }
 
@@ -66,16 +69,19 @@ type Tree struct {
 	size   int
 	locks  int
 	home   int
-	tl     [maxLevels]int64
-	far    [maxLevels]bool // the level's queues span nodes
-	elem   [maxLevels]int  // the rank's elements
-	count  [maxLevels]int  // ranks of these
-	host   [maxLevels]int  // of lock 0's TAIL
-	tails  [maxLevels]int  // displacement of the first TAIL
-	More   int             // displacement of the first word of Beyond
+	tl     [maxLevels]int64 // as configured
+	now    [maxLevels]int64 // as they are now: the same, unless adapt
+	far    [maxLevels]bool  // the level's queues span nodes
+	elem   [maxLevels]int   // the rank's elements
+	count  [maxLevels]int   // ranks of these
+	host   [maxLevels]int   // of lock 0's TAIL
+	tails  [maxLevels]int   // displacement of the first TAIL
+	More   int              // displacement of the first word of Beyond
 
 	plain      bool // one level, with MCS queues, and nothing beyond
 	leaveFirst bool
+	adapt      bool
+	wanted     bool // when the lock went outside, somebody waited there
 	linger     bool // the leaf is in a node, and what is outside it is not
 
 	busy  uint16 // nodes of locks that the rank holds or wants, a bit each
@@ -152,6 +158,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	if cfg.Beyond == nil {
 		t.tl[0] = math.MaxInt64
 	}
+	t.now, t.adapt = t.tl, cfg.Adapt
 	t.host[0] = cfg.Home
 	all, err := c.Allgather([]int64{near})
 	if err != nil {
