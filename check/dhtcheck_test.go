@@ -102,14 +102,18 @@ func TestDHTExhaustive(t *testing.T) {
 }
 
 // TestDHTBounded: 4 ranks with one operation each and up to 3 preemptions, and 3 ranks
-// with two and up to 2, for atomics alone and under every lock.
+// with two and up to 2, for atomics alone and under every lock; under three of them up to
+// 2 and 2, with RMALOCK_DEEP as the others.
 func TestDHTBounded(t *testing.T) {
 	for _, way := range dhtWays {
 		t.Run("with"+way, func(t *testing.T) {
 			t.Parallel()
 			four, three := 3, 2
-			if testing.Short() {
+			switch {
+			case testing.Short():
 				four, three = 1, 1
+			case (way == "rmamcs" || way == "ompi-rw" || way == "rmarw") && !deep():
+				four = 2 // with 3 up to ten seconds each
 			}
 			p := small(t, way, 4, 1, 0)
 			p.Ascending = true
