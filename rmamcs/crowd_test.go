@@ -78,8 +78,8 @@ func TestLeafByCores(t *testing.T) {
 }
 
 // TestCrowdExhaustive: all schedules of 3 ranks with 2 acquires, N = 1 and N = 2, with a
-// T_L of 0, with RMALOCK_DEEP of 1 and 2, else with 1 acquire; and of 2 with 3, a part of
-// these with TryLock and deadlines.
+// T_L of 0, with RMALOCK_DEEP of 1 and 2, else with 1 acquire, and with 2 up to 2
+// preemptions; and of 2 with 3, a part of these with TryLock and deadlines.
 func TestCrowdExhaustive(t *testing.T) {
 	for _, levels := range [][]string{{}, {"node"}} {
 		for _, tl := range []int{0, 1, 2} {
@@ -87,8 +87,11 @@ func TestCrowdExhaustive(t *testing.T) {
 				t.Parallel()
 				in, top := crowded(t, "node:1 rank:3", tl, levels...)
 				p := check.Plan{Info: in, Ranks: 3, Acquires: 2, Topology: top}
-				if tl > 0 && !deep() {
-					p.Acquires = 1 // millions of states
+				if tl > 0 && !deep() { // millions of states
+					if !quick() {
+						whole(t, p, 2)
+					}
+					p.Acquires = 1
 				}
 				whole(t, p, sim.Unbounded)
 				in, top = crowded(t, "node:1 rank:2", tl, levels...)

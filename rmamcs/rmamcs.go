@@ -127,12 +127,8 @@ func init() {
 			if cfg.Leaf, err = parseLeaf(s.Params["LEAF"]); err != nil {
 				return nil, err
 			}
-			switch text := s.Params["ADAPT"]; text {
-			case "", "off":
-			case "on":
-				cfg.Adapt = true
-			default:
-				return nil, fmt.Errorf("rmamcs: ADAPT is %q, want on or off: %w", text, lock.ErrConfig)
+			if cfg.Adapt, err = dt.ParseSwitch("rmamcs", "ADAPT", s.Params["ADAPT"]); err != nil {
+				return nil, err
 			}
 			return New(c, cfg)
 		},

@@ -107,12 +107,8 @@ func init() {
 			default:
 				return nil, fmt.Errorf("rmarw: LEAF is %q, want mcs or crowd: %w", text, lock.ErrConfig)
 			}
-			switch text := s.Params["ADAPT"]; text {
-			case "", "off":
-			case "on":
-				cfg.Adapt = true
-			default:
-				return nil, fmt.Errorf("rmarw: ADAPT is %q, want on or off: %w", text, lock.ErrConfig)
+			if cfg.Adapt, err = dt.ParseSwitch("rmarw", "ADAPT", s.Params["ADAPT"]); err != nil {
+				return nil, err
 			}
 			if text := s.Params["DC"]; text != "" {
 				if cfg.DC, err = parseDC(text); err != nil {

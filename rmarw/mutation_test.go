@@ -32,7 +32,7 @@ func tree(name string, dc rmarw.DC, counters, tl int, tr int64, texts ...string)
 
 // TestMutants: the lock with a mistake does not pass.
 func TestMutants(t *testing.T) {
-	locktest.RunMutantsOf(t, 90, equivalent(),
+	locktest.RunMutantsOf(t, 20, equivalent(),
 		tree("rmarw", rmarw.Symmetric, 1, 1, 2, "rank:2", "rank:3", "rank:4"),
 		tree("rmarw, more counters", rmarw.Symmetric, 4, 1, 1, "rank:2", "rank:3", "rank:4"),
 		tree("rmarw, more counters, T_R 2", rmarw.Symmetric, 4, 1, 2, "rank:2", "rank:3", "rank:4"))

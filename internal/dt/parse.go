@@ -24,3 +24,14 @@ func ParseTL(name, text string) ([]int, error) {
 	}
 	return out, nil
 }
+
+// ParseSwitch reads a lock's parameter that is on or off; "" is off.
+func ParseSwitch(lockName, name, text string) (bool, error) {
+	switch text {
+	case "", "off":
+		return false, nil
+	case "on":
+		return true, nil
+	}
+	return false, fmt.Errorf("%s: %s is %q, want on or off: %w", lockName, name, text, lock.ErrConfig)
+}
