@@ -6,42 +6,44 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/rmalock/rmalock/internal/boot"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
 )
 
 // place is what the ranks have to compute on.
 type place struct {
-	cores          int  // that the job may use, all hosts together
-	oversubscribed bool // some host has more ranks than cores for them
+	cores          int  // that the job may use, all machines together
+	oversubscribed bool // some machine has more ranks than cores for them
 	first          bool // the caller is the lowest rank of its process
 }
 
 // seat is what a rank tells the others.
 type seat struct {
 	Host    string
+	Machine string // boot id; "" if unknown
 	PID     int
 	Threads int      // GOMAXPROCS
 	CPUs    topo.Set // affinity; "" if unknown
 	Count   int      // processors, for where the affinity is unknown
 }
 
-// host is what the ranks of a host may use together.
-type host struct {
+// machine is what the ranks of a machine may use together.
+type machine struct {
 	ranks, threads, count int
 	cpus                  map[int]bool
 }
 
-// locate counts the cores of each host that the ranks there may use: the union of
-// their processes' affinities, and no more than their GOMAXPROCS together. Hosts
-// are told apart by name, since ranks of one process may pretend to be on several
-// nodes. Collective.
+// locate counts the cores of each machine that the ranks there may use: the union of
+// their processes' affinities, and no more than their GOMAXPROCS together. Machines are
+// told apart by their kernel's boot id, else by name: ranks of one process may pretend to
+// be on several nodes, and hosts may be containers of one machine. Collective.
 func locate(c rma.Comm) (place, error) {
 	here, err := topo.Local(topo.Options{})
 	if err != nil {
 		here = topo.Place{}
 	}
-	mine, err := json.Marshal(seat{here.Host, os.Getpid(), runtime.GOMAXPROCS(0), here.CPUs, runtime.NumCPU()})
+	mine, err := json.Marshal(seat{here.Host, boot.ID(), os.Getpid(), runtime.GOMAXPROCS(0), here.CPUs, runtime.NumCPU()})
 	if err != nil {
 		return place{}, err
 	}
@@ -54,16 +56,20 @@ func locate(c rma.Comm) (place, error) {
 		pid  int
 	}
 	lowest := map[process]int{}
-	hosts := map[string]*host{}
+	machines := map[string]*machine{}
 	for r, b := range all {
 		var s seat
 		if err := json.Unmarshal(b, &s); err != nil {
 			return place{}, fmt.Errorf("bench: what rank %d says of its place is garbled (do all ranks run the same program?): %w", r, err)
 		}
-		h := hosts[s.Host]
+		name := s.Machine
+		if name == "" {
+			name = s.Host
+		}
+		h := machines[name]
 		if h == nil {
-			h = &host{cpus: map[int]bool{}}
-			hosts[s.Host] = h
+			h = &machine{cpus: map[int]bool{}}
+			machines[name] = h
 		}
 		h.ranks++
 		if _, ok := lowest[process{s.Host, s.PID}]; ok {
@@ -77,7 +83,7 @@ func locate(c rma.Comm) (place, error) {
 		}
 	}
 	p := place{first: lowest[process{here.Host, os.Getpid()}] == c.Rank()}
-	for _, h := range hosts {
+	for _, h := range machines {
 		cores := len(h.cpus)
 		if cores == 0 {
 			cores = h.count

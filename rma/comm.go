@@ -84,12 +84,13 @@ type Epochs interface {
 // Unwrapper is implemented by decorators of a Comm.
 type Unwrapper interface{ Unwrap() Comm }
 
-// Cores is the number of cores that the ranks of the caller's node may run on, found under
-// any decorators; 0 where a backend does not know, or has none.
-func Cores(c Comm) int {
+// RanksPerCore is how many ranks of the machine that the caller runs on share a core, rounded
+// down, found under any decorators; 0 where a backend does not know, and where there are more
+// cores than ranks. A machine may be several nodes: containers, or pretended hosts.
+func RanksPerCore(c Comm) int {
 	for c != nil {
-		if k, ok := c.(interface{ Cores() int }); ok {
-			return k.Cores()
+		if k, ok := c.(interface{ RanksPerCore() int }); ok {
+			return k.RanksPerCore()
 		}
 		u, ok := c.(Unwrapper)
 		if !ok {

@@ -27,7 +27,7 @@ type Config struct {
 	// root, unless the root is the leaf and that is Crowd. nil means
 	// topo.Topology.Defaults.
 	TL []int
-	// Leaf is MCS, the paper's, or Crowd. Auto is Crowd where every node has at least four
+	// Leaf is MCS, the paper's, or Crowd. Auto is Crowd where every machine has at least four
 	// ranks to a core, and otherwise MCS. Where the innermost elements span nodes, it is MCS.
 	Leaf Leaf
 	// Adapt moves T_L,i at run time between a sixteenth of TL and TL, but for a crowded leaf's
@@ -97,12 +97,9 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	return &Table{t: t, cfg: cfg, size: c.Size()}, nil
 }
 
-// packed reports whether the ranks of the node are at least four to a core. From there on
-// Crowd was the faster leaf in all benchmarks (docs/decisions/0007-crowd.md).
-func packed(c rma.Comm) bool {
-	cores := rma.Cores(c)
-	return cores > 0 && len(c.Node().Ranks) >= 4*cores
-}
+// packed reports whether the ranks of the machine are at least four to a core. From there on
+// Crowd was the faster leaf in nearly all benchmarks (docs/decisions/0007-crowd.md).
+func packed(c rma.Comm) bool { return rma.RanksPerCore(c) >= 4 }
 
 func init() {
 	lock.Register(lock.Info{

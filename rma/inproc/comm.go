@@ -22,7 +22,6 @@ var _ rma.Comm = (*comm)(nil)
 func (c *comm) Rank() int      { return c.rank }
 func (c *comm) Size() int      { return len(c.g.where) }
 func (c *comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
-func (c *comm) Cores() int     { return max(1, runtime.GOMAXPROCS(0)/len(c.g.nodes)) } // for rma.Cores
 func (c *comm) Now() int64     { return int64(time.Since(c.g.world.start)) }
 func (c *comm) Sleep(ns int64) { time.Sleep(time.Duration(ns)) }
 func (c *comm) Describe() string {
@@ -131,3 +130,6 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 		Crowded: c.Size() > runtime.GOMAXPROCS(0),
 	}), nil
 }
+
+// RanksPerCore is for rma.RanksPerCore.
+func (c *comm) RanksPerCore() int { return len(c.g.where) / runtime.GOMAXPROCS(0) }

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/rmalock/rmalock/internal/boot"
 	"github.com/rmalock/rmalock/rma"
 )
 
@@ -28,8 +29,8 @@ type comm struct {
 	mate int   // index of the caller in node.Ranks
 	pids []int // of the node-mates, as in node.Ranks; nil if some cannot be seen
 
-	cores   int  // that the ranks of the machine may run on
-	crowded bool // these are more
+	perCore int  // ranks of the machine to a core, rounded down
+	crowded bool // there are more ranks than cores
 	polite  bool // crowded, and MPI would keep the core while it waits
 }
 
@@ -89,6 +90,7 @@ func (c *comm) countCores() error {
 	if err != nil {
 		return err
 	}
+	cores := 0
 	for i := range mask {
 		union := uint64(0)
 		for r := range len(all) / len(mask) {
@@ -96,25 +98,26 @@ func (c *comm) countCores() error {
 				union |= uint64(all[r*len(mask)+i])
 			}
 		}
-		c.cores += bits.OnesCount64(union)
+		cores += bits.OnesCount64(union)
 	}
-	c.crowded = mates > c.cores
+	c.perCore = mates / max(1, cores)
+	c.crowded = mates > cores
 	c.polite = c.crowded && Library == "MPICH"
 	c.h.polite = flag(c.polite)
 	return nil
 }
 
-// Cores is for rma.Cores.
-func (c *comm) Cores() int { return c.cores }
+// RanksPerCore is for rma.RanksPerCore.
+func (c *comm) RanksPerCore() int { return c.perCore }
 
 // machine is a number that ranks on one kernel share, whatever their host is
 // called: part of its boot id.
 func machine(n rma.Node) int64 {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil || len(text) < 36 {
+	text := boot.ID()
+	if len(text) < 36 {
 		return -int64(n.Index) - 1
 	}
-	id, err := strconv.ParseInt(string(text[24:36]), 16, 64)
+	id, err := strconv.ParseInt(text[24:36], 16, 64)
 	if err != nil {
 		return -int64(n.Index) - 1
 	}
