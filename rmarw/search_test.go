@@ -123,9 +123,12 @@ func TestExhaustiveDeep(t *testing.T) {
 	for writers := range 3 {
 		all(t, "rank:2", "1", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
 	}
-	for writers := range 4 {
+	for writers := range 3 {
 		all(t, "rank:3", "1", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
 	}
+	three := check.Plan{Ranks: 3, Acquires: 1, Writers: 3}
+	each(t, rmarw.Asymmetric, "rank:3", "1", three, sim.Unbounded)
+	each(t, rmarw.Symmetric, "rank:3", "1", three, 3) // all take more than 9 GB
 	for writers := range 5 {
 		all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
 		all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
