@@ -31,6 +31,18 @@ func tree(name string, dc rmarw.DC, counters, tl int, tr int64, texts ...string)
 	}}
 }
 
+// Reasons why a mistake is none, or is not caught, in more than one of the lists.
+const (
+	rare  = "not equivalent and not caught: TURN must be rung several times while one rank is half way through"
+	rung  = "there is a writer behind, who rings"
+	queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it rings for the readers"
+	last  = "doOpen ends with a flush of all"
+	alone = "one rank at a time opens a phase, and nobody else changes GATE"
+	free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
+	same  = "the word is what it waits to change from: it is the same wait"
+	short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
+)
+
 // TestMutants: the lock with a mistake does not pass.
 func TestMutants(t *testing.T) {
 	locktest.RunMutantsOf(t, 20, equivalent(),
@@ -76,15 +88,9 @@ func TestTreeMutants(t *testing.T) {
 // treeEquivalent are mistakes that are none there: those of N = 1 and of the tree, and some more.
 func treeEquivalent() []check.Equivalent {
 	const (
-		rare  = "not equivalent and not caught: TURN must be rung several times while one rank is half way through"
 		hole  = "not equivalent and not caught here: a try that finds somebody at the root and nobody behind it in its element; caught in acquire and in release"
-		rung  = "there is a writer behind, who rings"
-		queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it rings for the readers"
-		last  = "doOpen ends with a flush of all"
-		alone = "one rank at a time opens a phase, and nobody else changes GATE"
 		later = "the release ends with a flush"
 		next  = "nobody writes NEXT of a node before its owner swaps TAIL again"
-		free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
 	)
 	out := []check.Equivalent{
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of CompareAndSwap rmarw.TAIL1", Mutation: check.Torn, Why: rare},
@@ -121,11 +127,8 @@ func treeEquivalent() []check.Equivalent {
 // that is not caught.
 func asymEquivalent() []check.Equivalent {
 	const (
-		same  = "the word is what it waits to change from: it is the same wait"
 		again = "a reader that comes back early looks at DOOR again and waits again"
 		later = "a node that was lent may come back later, or before the hand-over: who knows its successor needs it no more"
-		free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
-		short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 		root  = "nobody outside the root: nobody looks at what STATUS says there but whether the node is lent, and a rank with one lock lends one node at a time"
 		hole  = "not equivalent and not caught, as in rmamcs: its schedule is too rare for the search"
 	)
@@ -154,23 +157,15 @@ func asymEquivalent() []check.Equivalent {
 // are not caught.
 func equivalent() []check.Equivalent {
 	const (
-		same  = "the word is what it waits to change from: it is the same wait"
-		alone = "one rank at a time opens a phase, and nobody else changes GATE"
 		again = "to take TURN for 0 is to look again at once"
 		loop  = "the loop around it looks again"
 		guess = "to take ARRIVE for 0 costs the CompareAndSwap that then fails, and no more"
-		last  = "doOpen ends with a flush of all"
 		after = "GATE is flushed when the reader departs; until then those wait whom it lets in"
 		next  = "GATE was awaited up to the phase before: its next change is the one that is waited for"
-		rare  = "not equivalent and not caught: TURN must be rung several times while one rank is half way through"
 		hole  = "not equivalent and not caught here; the same line is in a try and in a release"
 		lost  = "not equivalent and not caught here: a reader may depart while the writer, whose time is up, opens the phase again; caught in a try with N = 2"
-		queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it rings for the readers"
-		rung  = "there is a writer behind, who rings"
 		ring  = "the ring that follows flushes all"
-		free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
 		swap  = "nobody writes NEXT of a node before its owner swaps TAIL again"
-		short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 	)
 	return []check.Equivalent{
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},

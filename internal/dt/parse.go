@@ -15,7 +15,7 @@ func ParseTL(name, text string) ([]int, error) {
 		return nil, nil
 	}
 	var out []int
-	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '/' }) {
+	for _, f := range strings.Split(strings.ReplaceAll(text, "/", ","), ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(f))
 		if err != nil {
 			return nil, fmt.Errorf("%s: TL is %q, want numbers with commas between them, one per level from the root in: %w", name, text, lock.ErrConfig)
