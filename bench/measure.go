@@ -18,6 +18,7 @@ type measured struct {
 	spanNs   int64                   // between the two barriers; in mode latency, of the batches
 	busyNs   int64                   // from the first acquire to the last release
 	hist     *hdrhistogram.Histogram // ps per acquire
+	insideNs int64                   // in critical sections, a sampled one for all that it stands for
 }
 
 // timed runs the workload with a warm-up and measures it. Collective.
@@ -91,10 +92,10 @@ func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err e
 		hist := newHistogram()
 		enough, last := false, begin
 		for end := begin + int64(cfg.Duration)/10; last < end && !enough && err == nil; done++ {
-			var now int64
-			_, now, err = w.sample()
-			_ = hist.RecordValue(min(now-last, maxTracked)) // cannot fail: below the limit
-			enough, last = cfg.pool.count(1), now
+			var t timing
+			t, err = w.sample()
+			_ = hist.RecordValue(min(t.now-last, maxTracked)) // cannot fail: below the limit
+			enough, last = cfg.pool.count(1), t.now
 		}
 		usualNs = hist.ValueAtQuantile(50)
 	}
@@ -112,17 +113,18 @@ func (m *measured) samples(c rma.Comm, w workload, cfg *Config, done int, usualN
 	}
 	left, end := remaining(c, cfg, done)
 	for left > 0 {
-		ns, now, err := w.sample()
+		t, err := w.sample()
 		if err != nil {
 			return err
 		}
 		n := min(every, left)
-		m.record(ns*1000, n)
+		m.record(t.ns*1000, n)
+		m.insideNs += t.inside * int64(n)
 		if err := w.run(n - 1); err != nil {
 			return err
 		}
 		m.acquires += int64(n)
-		if left -= n; cfg.pool.count(n) || now >= end {
+		if left -= n; cfg.pool.count(n) || t.now >= end {
 			break
 		}
 	}

@@ -43,6 +43,13 @@ func (r *Result) WriteText(out io.Writer) error {
 	fmt.Fprintf(&b, "latency     mean %s, median %s, min %s, 99 %% %s, 99.9 %% %s, max %s\n",
 		duration(r.Mean), duration(r.Median), duration(r.Min), duration(r.P99), duration(r.P999), duration(r.Max))
 	r.writeBand(&b)
+	if r.Inside > 0 {
+		fmt.Fprintf(&b, "inside      mean %s between acquire and release", duration(r.Inside))
+		if r.Writers == 1 && r.Locks == 1 {
+			fmt.Fprintf(&b, ", so that no lock makes more than %.4g acquires per second", 1e9/r.Inside)
+		}
+		b.WriteByte('\n')
+	}
 	switch {
 	case r.Mode == Latency:
 		b.WriteString("            of one acquire and release, as means of batches\n")
@@ -168,6 +175,7 @@ func (r *Result) columns() (names, values []string) {
 		{"ns_per_acquire_p99", number(r.P99)},
 		{"ns_per_acquire_p999", number(r.P999)},
 		{"ns_per_acquire_max", number(r.Max)},
+		{"ns_inside_mean", number(r.Inside)},
 		{"acquires_per_rank", strings.Trim(fmt.Sprint(r.PerRank), "[]")},
 		{"share_deviation", number(r.ShareDeviation)},
 		{"remote_ops_per_acquire", number(r.RemoteOps)},

@@ -44,6 +44,11 @@ type Result struct {
 	P999   float64 `json:"ns_per_acquire_p999"`
 	Max    float64 `json:"ns_per_acquire_max"`
 
+	// Inside is the mean time between acquire and release, in ns, of those sampled; 0 in
+	// modes without work there. While all acquires are exclusive and there is one lock, no
+	// lock can make more than 1e9/Inside of them a second.
+	Inside float64 `json:"ns_inside_mean"`
+
 	PerRank []int64 `json:"acquires_per_rank"`
 	// ShareDeviation is the standard deviation of acquires_per_rank divided by their
 	// mean; 0 is a perfectly even share. In mode latency it is 0; in mode dht rank 0 is

@@ -9,7 +9,8 @@ import (
 
 // WriteRounds writes what several rounds of runs say: for each lock the median of its
 // throughput, and its ratio to the first lock that had the same to do, from the runs of
-// the same round: median, least and greatest. Runs with one seed are a round.
+// the same round: median, least and greatest; and what it takes to be inside the critical
+// section. Runs with one seed are a round.
 func WriteRounds(w io.Writer, results []*Result) error {
 	type task struct {
 		mode         Mode
@@ -17,9 +18,10 @@ func WriteRounds(w io.Writer, results []*Result) error {
 		ranks, locks int
 	}
 	type runs struct {
-		lock  string
-		speed map[uint64]float64
-		share []float64 // of the least favoured rank, relative to the mean
+		lock   string
+		speed  map[uint64]float64
+		share  []float64 // of the least favoured rank, relative to the mean
+		inside []float64 // ns
 	}
 	var tasks []task
 	by := map[task][]*runs{}
@@ -35,12 +37,13 @@ func WriteRounds(w io.Writer, results []*Result) error {
 		}
 		l := by[k][i]
 		l.speed[r.Seed] = r.Speed()
+		l.inside = append(l.inside, r.Inside)
 		if len(r.PerRank) > 0 && r.Acquires > 0 {
 			l.share = append(l.share, float64(slices.Min(r.PerRank))*float64(len(r.PerRank))/float64(r.Acquires))
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "mode\tranks\tF_W %\trounds\tmillion/s\tratio\tlow\thigh\tleast share %\tlock\t")
+	fmt.Fprintln(t, "mode\tranks\tF_W %\trounds\tmillion/s\tratio\tlow\thigh\tleast share %\tinside us\tlock\t")
 	for _, k := range tasks {
 		first := by[k][0]
 		for _, l := range by[k] {
@@ -54,11 +57,12 @@ func WriteRounds(w io.Writer, results []*Result) error {
 			slices.Sort(speeds)
 			slices.Sort(ratios)
 			slices.Sort(l.share)
+			slices.Sort(l.inside)
 			if len(ratios) == 0 {
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%d\t%.4g\t%d\t%.4g\t%.3g\t%.3g\t%.3g\t%.3g\t%s\t\n", k.mode, k.ranks, 100*k.writers, len(speeds),
-				median(speeds)/1e6, median(ratios), ratios[0], ratios[len(ratios)-1], 100*median(l.share), l.lock)
+			fmt.Fprintf(t, "%s\t%d\t%.4g\t%d\t%.4g\t%.3g\t%.3g\t%.3g\t%.3g\t%.3g\t%s\t\n", k.mode, k.ranks, 100*k.writers, len(speeds),
+				median(speeds)/1e6, median(ratios), ratios[0], ratios[len(ratios)-1], 100*median(l.share), median(l.inside)/1e3, l.lock)
 		}
 	}
 	return t.Flush()

@@ -55,7 +55,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, collected})
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, collected})
 	if err != nil || c.Rank() != 0 {
 		return nil, err
 	}
@@ -69,9 +69,9 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	res := newResult(c, &cfg, &lck)
 	res.Cores, res.Oversubscribed, res.GOGC = where.cores, where.oversubscribed, gogc()
 	for r := range c.Size() {
-		res.NumGC += sums[4*r+3]
+		res.NumGC += sums[5*r+4]
 	}
-	res.gather(sums, 4, m.hist)
+	res.gather(sums, 5, m.hist)
 	res.Ops, res.RemoteOps = t.perAcquire()
 	return res, nil
 }
@@ -84,17 +84,20 @@ func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
 	}
 }
 
-// gather fills in what follows from the acquires, the span and the busy time of each
-// rank, the first three of per words in sums, and from the histogram of all.
+// gather fills in what follows from the acquires, the span, the busy time and the time in
+// critical sections of each rank, the first four of per words in sums, and from the
+// histogram of all.
 func (r *Result) gather(sums []int64, per int, h *hdrhistogram.Histogram) {
-	var longest, busy int64
+	var longest, busy, inside int64
 	for ; len(sums) > 0; sums = sums[per:] {
 		r.PerRank = append(r.PerRank, sums[0])
 		longest = max(longest, sums[1])
 		busy += sums[2]
+		inside += sums[3]
 	}
 	r.throughput(longest)
 	r.latency(h)
+	r.Inside = float64(inside) / float64(max(1, r.Acquires))
 	if r.Mode == Latency || r.Mode == LB {
 		r.Mean = float64(busy) / float64(max(1, r.Acquires))
 	}

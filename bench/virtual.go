@@ -241,7 +241,7 @@ func (p *pool) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 		return nil, err
 	}
 	found := p.tally
-	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs})
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs})
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (p *pool) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	}
 	res := newResult(c, cfg, lck)
 	res.Simulated, res.Cores = true, c.Size() // the model has a core for each
-	res.gather(sums, 3, p.hist)
+	res.gather(sums, 4, p.hist)
 	t := &tallied{acquires: res.Acquires, sum: found}
 	res.Ops, res.RemoteOps = t.perAcquire()
 	return res, nil

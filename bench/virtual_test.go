@@ -14,6 +14,7 @@ import (
 	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/sim"
+	_ "github.com/rmalock/rmalock/rmamcs"
 	"github.com/rmalock/rmalock/topo"
 )
 
@@ -149,6 +150,8 @@ func TestVirtualWorkTakesTime(t *testing.T) {
 	r := virtual(t, bench.Virtual{Topology: nodes(16, 16), Machine: steady{1000}}, bench.Config{Lock: "dmcs", Mode: bench.WCSB, Acquires: 300})
 	if each := 1e9 / r.PerSecond; each < 2500 || each > 3200 {
 		t.Errorf("a turn of wcsb takes %v ns, want 2,500 and a hand-over", each)
+	} else if r.Inside < 2400 || r.Inside > each {
+		t.Errorf("of %v ns, %v are inside the critical section, want 2,500 and what it takes to read and write", each, r.Inside)
 	}
 	r = virtual(t, bench.Virtual{Topology: nodes(1, 1), Machine: steady{1000}}, bench.Config{Lock: "dmcs", Mode: bench.WARB, Acquires: 1000})
 	if each := 1e9 / r.PerSecond; each < 2400 || each > 2800 || r.Mean > 100 {
@@ -230,4 +233,26 @@ func TestVirtualThousands(t *testing.T) {
 		t.Errorf("%d ranks on %d nodes, shares %v to %v, deviation %v", r.Ranks, r.Nodes, slices.Min(r.PerRank), slices.Max(r.PerRank), r.ShareDeviation)
 	}
 	t.Logf("%d operations", r.Operations)
+}
+
+// TestSOBLeavesLittle: each acquire of sob makes one access, to the home of the word, and
+// they come one after the other. On four nodes of two ranks, on any of the machines, they
+// alone take so long that no lock at all is 5 times as fast as foMPI-Spin or D-MCS. RMA-MCS
+// makes four fifths and more of what a lock would that takes no time.
+func TestSOBLeavesLittle(t *testing.T) {
+	for _, name := range bench.Machines() {
+		m, err := bench.LoadMachine(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := bench.Virtual{Topology: nodes(8, 2), Machine: m}
+		sob := func(lock string) *bench.Result { return virtual(t, v, bench.Config{Lock: lock, Mode: bench.SOB}) }
+		tree, spin, mcs := sob("rmamcs"), sob("fompi-spin").PerSecond, sob("dmcs").PerSecond
+		got, most := tree.PerSecond, 1e9/tree.Inside
+		t.Logf("%s: a lock that takes no time %.3g and %.3g times, RMA-MCS %.3g and %.3g times foMPI-Spin and D-MCS; inside %.4g of %.4g ns",
+			name, most/spin, most/mcs, got/spin, got/mcs, tree.Inside, 1e9/got)
+		if most > 5*spin || most > 5*mcs || got > most || got < 0.8*most {
+			t.Errorf("%s: acquires a second: RMA-MCS %.4g, a lock that takes no time %.4g, foMPI-Spin %.4g, D-MCS %.4g", name, got, most, spin, mcs)
+		}
+	}
 }

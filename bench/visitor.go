@@ -75,11 +75,12 @@ func (v *visitor) run(n int) error {
 	return nil
 }
 
-func (v *visitor) sample() (ns, now int64, err error) {
+func (v *visitor) sample() (t timing, err error) {
 	begin := v.c.Now()
 	err = v.operate()
-	now = v.c.Now()
-	return now - begin, now, err
+	t.now = v.c.Now()
+	t.ns = t.now - begin
+	return t, err
 }
 
 // operate inserts a new element or reads one of those that were there at first.

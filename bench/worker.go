@@ -14,12 +14,17 @@ import (
 type workload interface {
 	active() bool // there is anything to do for this rank
 	run(n int) error
-	// sample is run(1) that returns the nanoseconds in acquire and release, and the
-	// time at the end of the release.
-	sample() (ns, now int64, err error)
+	sample() (timing, error) // is run(1) that is timed
 	// verify checks what the workload left behind. Collective.
 	verify() error
 	free() error // collective
+}
+
+// timing says, in ns, how long an acquire took.
+type timing struct {
+	ns     int64 // in acquire and release
+	inside int64 // in the critical section
+	now    int64 // the time at the end of the release
 }
 
 // open opens the workload: what is counted on counted, the rest on c. Collective.
@@ -123,24 +128,25 @@ func (w *worker) run(n int) error {
 	return nil
 }
 
-func (w *worker) sample() (ns, now int64, err error) {
+func (w *worker) sample() (t timing, err error) {
 	begin := w.c.Now()
 	if err = w.acquire(); err != nil {
-		return 0, 0, err
+		return t, err
 	}
 	if w.cfg.Mode == SOB || w.cfg.Mode == WCSB {
 		got := w.c.Now()
 		if err = w.inside(); err != nil {
-			return 0, 0, err
+			return t, err
 		}
-		begin += w.c.Now() - got
+		t.inside = w.c.Now() - got
 	}
 	if err = w.release(); err != nil {
-		return 0, 0, err
+		return t, err
 	}
-	now = w.c.Now()
+	t.now = w.c.Now()
+	t.ns = t.now - begin - t.inside
 	w.after()
-	return now - begin, now, nil
+	return t, nil
 }
 
 func (w *worker) acquire() error {

@@ -62,6 +62,9 @@ What the output says:
               mode latency of batches, since a clock is slower than an acquire;
               in the other modes of acquires that were sampled. The mean of
               modes latency and lb is that of all acquires
+  inside      in modes sob and wcsb: time between acquire and release, of those
+              sampled. The accesses come one after the other, so it bounds
+              what any lock can make of this workload
   band        with --band, what the weak constants of the machine come to
   shares      how evenly the ranks got the lock: the standard deviation of their
               acquires relative to the mean, and the least and most favoured.
@@ -82,8 +85,8 @@ them at the low and at the high end of its range.
 
 Sweeps: --mode, --lock, --writers and --ranks take lists, and --repeat runs all of
 them in rounds; then a table compares each lock with the first one round by round,
-with the median of the ratios and their extremes: what says less than that is
-noise. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv, figures like
+with the median of the ratios and their extremes (what says less than that is
+noise), the share of the least favoured rank, and the time inside. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv, figures like
 the paper's and DIR/report.html are drawn of all that DIR holds, and runs that are
 there are not made again: an interrupted sweep goes on where it stopped, and jobs of
 several sizes can share a folder. --figure NAME is the sweep of a figure of the
