@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -94,6 +95,25 @@ func TestPartHungFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestYields: two hosts that share a machine, each with no more ranks than it has cores, and
+// together with more. Open MPI sees the hosts alone, and would spin.
+func TestYields(t *testing.T) {
+	if mpi.Library != "Open MPI" {
+		t.Skip("MPICH has no such setting")
+	}
+	cores := runtime.NumCPU()
+	if cores < 2 || cores > 8 {
+		t.Skipf("%d cores, want 2 to 8 to have more ranks than these", cores)
+	}
+	out, err := mpitest.Rerun(t, mpitest.Job{Ranks: 2 * (cores/2 + 1), Hosts: 2}, "TestPartYields")
+	require.NoError(t, err, "%s", out)
+}
+
+func TestPartYields(t *testing.T) {
+	needJob(t)
+	require.True(t, mpi.Share(), "Open MPI does not yield though ranks are more than cores")
 }
 
 // TestCrashHandlers: a nil pointer in Go code is a Go panic, though MPI libraries

@@ -20,7 +20,8 @@
 //
 // Before it starts Open MPI the package sets, unless the user has set them,
 // OMPI_MCA_osc=sm,pt2pt (osc/rdma of Open MPI 4.1 ends the process in
-// MPI_Compare_and_swap) and OMPI_MCA_mpi_yield_when_idle=1. The library, its
+// MPI_Compare_and_swap) and, where ranks exceed cores, OMPI_MCA_mpi_yield_when_idle=1;
+// where nodes turn out to share a machine, it tells Open MPI later. The library, its
 // version and its one-sided component are identified first, and what is known to
 // be broken is refused; then each window with far ranks tests itself when it opens.
 //

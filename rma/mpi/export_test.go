@@ -6,4 +6,5 @@ var (
 	Denied      = denied
 	LibraryName = libraryName
 	Hung        = hung
+	Share       = share
 )

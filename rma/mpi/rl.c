@@ -3,12 +3,14 @@
 #define _GNU_SOURCE
 #include "rl.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -116,6 +118,14 @@ int rl_start(int *started, int *lvl) {
 	}
 	*lvl = level;
 	return MPI_SUCCESS;
+}
+
+// rl_yield has Open MPI yield while it waits. It decides that in MPI_Init, before ranks know
+// how many of them share a machine; the function is not for users, and may be missing.
+// It reports whether Open MPI yielded before.
+int rl_yield(void) {
+	bool (*set)(bool) = (bool (*)(bool))dlsym(RTLD_DEFAULT, "opal_progress_set_yield_when_idle");
+	return set != NULL && set(true);
 }
 
 int rl_level(int *lvl) {

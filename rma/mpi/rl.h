@@ -45,6 +45,7 @@ typedef struct {
 
 // Start and end.
 int rl_start(int *started, int *level);
+int rl_yield(void);
 int rl_level(int *level);
 int rl_initialized(void);
 int rl_finalized(void);

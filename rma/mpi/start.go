@@ -2,6 +2,7 @@
 
 package mpi
 
+// #cgo linux LDFLAGS: -ldl
 // #include <stdlib.h>
 // #include "rl.h"
 import "C"
@@ -90,6 +91,9 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 	}
 	if err := c.learn(); err != nil {
 		return nil, err
+	}
+	if c.crowded {
+		share()
 	}
 	if n := jobSize(); p.started && n > 1 && c.Size() == 1 {
 		return nil, fmt.Errorf("mpi: the launcher started %d ranks, but %s sees one: this program was built for %s and started by another library's mpirun (use mpirun.openmpi or mpirun.mpich to match): %w",

@@ -32,8 +32,19 @@ func Prepare() {
 	// A rank that waits inside MPI shares its core, unless each has one: then a yield
 	// makes an operation on a far rank slower by half, for it comes back late.
 	if n, err := strconv.Atoi(os.Getenv("OMPI_COMM_WORLD_LOCAL_SIZE")); err != nil || n > runtime.NumCPU() {
-		unless("OMPI_MCA_mpi_yield_when_idle", "1")
+		unless(yielding, "1")
 	}
+}
+
+// yielding is what tells Open MPI whether to yield while it waits.
+const yielding = "OMPI_MCA_mpi_yield_when_idle"
+
+// share has Open MPI yield where Prepare could not know that ranks are more than cores, as
+// nodes can be containers of one machine; unless the user has said otherwise. It reports
+// whether Open MPI did before.
+func share() bool {
+	_, set := os.LookupEnv(yielding)
+	return !set && C.rl_yield() != 0
 }
 
 // A defect is a one-sided component that ends the process or corrupts memory, so

@@ -193,10 +193,6 @@ func Command(ctx context.Context, dir string, j Job, program string, args ...str
 			if err != nil {
 				return nil, err
 			}
-			// The pretended hosts share this one's cores, which Open MPI cannot know.
-			if os.Getenv("OMPI_MCA_mpi_yield_when_idle") == "" {
-				env = append(env, "OMPI_MCA_mpi_yield_when_idle=1")
-			}
 			line = append(line, "--bind-to", "none", "--mca", "plm_rsh_agent", agent, "-H", hosts(j))
 		}
 	} else if j.Hosts > 1 {
