@@ -71,11 +71,6 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 			if tl > 1 && p.Writers < 2 || tr > 1 && p.Writers == p.Ranks {
 				continue
 			}
-			bound := preemptions
-			if both := p.Writers > 1 && p.Writers < p.Ranks; dc == rmarw.Symmetric && !deep() && (both && p.Ranks == 3 && p.Acquires > 1 && tl+tr < 4 || both && p.Ranks > 3 && tl != tr ||
-				p.Writers == p.Ranks && p.Acquires > 1 && tl > 1 && text == "rank:3") {
-				bound = 2 // with more, half a minute and longer
-			}
 			t.Run(fmt.Sprintf("%v, %s, %dx%d, %d writers, T_DC %s, T_L %d, T_R %d", dc, text, p.Ranks, p.Acquires, p.Writers, tdc, tl, tr), func(t *testing.T) {
 				t.Parallel()
 				p := p
@@ -85,7 +80,7 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 				}
 				in, top := on(t, dc, text, tl, int64(tr), tdc, levels...)
 				p.Info, p.Topology = in, top
-				whole(t, p, bound)
+				whole(t, p, preemptions)
 			})
 		}
 	}

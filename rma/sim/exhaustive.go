@@ -18,7 +18,7 @@ import (
 // It is for up to 64 steps that can come next. Sleep sets hold steps of the first 8 ranks, of
 // the first 7 operations pending of each.
 func Exhaustive(preemptions int) *Exhaustion {
-	return &Exhaustion{bound: preemptions, seen: map[uint64]uint64{}}
+	return &Exhaustion{bound: preemptions, seen: newTable()}
 }
 
 // Unbounded is the bound of an Exhaustive without one.
@@ -27,7 +27,7 @@ const Unbounded = -1
 // An Exhaustion is the Scheduler of Exhaustive.
 type Exhaustion struct {
 	bound  int
-	seen   map[uint64]uint64 // unbounded: steps that slept there; bounded: preemptions left, plus 1
+	seen   table // by hash; unbounded: steps that slept there; bounded: preemptions left, plus 1
 	frames []frame
 	begun  bool
 	state  *State
@@ -47,7 +47,7 @@ type frame struct {
 }
 
 // States is the number of states seen.
-func (x *Exhaustion) States() int { return len(x.seen) }
+func (x *Exhaustion) States() int { return x.seen.held }
 
 func (x *Exhaustion) Begin() bool {
 	if !x.begun {
@@ -203,19 +203,21 @@ func (x *Exhaustion) fresh(f *frame, s *State) bool {
 			h += mix(1<<62, uint64(s.Last+2))
 		}
 		left := uint64(x.bound-f.used) + 1
-		if x.seen[h] >= left {
+		most, _ := x.seen.at(h)
+		if *most >= left {
 			return false
 		}
-		x.seen[h] = left
+		*most = left
 		return true
 	}
 	asleep := names(f.steps, f.done)
-	before, was := x.seen[h]
+	slept, was := x.seen.at(h)
 	if !was {
-		x.seen[h] = asleep
+		*slept = asleep
 		return true
 	}
-	x.seen[h] = before & asleep
+	before := *slept
+	*slept &= asleep
 	if before&^asleep == 0 {
 		return false
 	}
