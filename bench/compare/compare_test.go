@@ -217,6 +217,7 @@ func TestProgramFails(t *testing.T) {
 		says      string
 	}{
 		{"a job that fails", "echo it hurts >&2; exit 3", nil, "exit status 3\nit hurts"},
+		{"a job that fails when it has measured", "echo measured; exit 3", nil, "exit status 3\nmeasured"},
 		{"a job that says nothing", "", nil, "it printed nothing"},
 		{"a job that is no JSON", "echo hello", nil, "no JSON"},
 		{"a job of other size", `echo '{"ranks":1,"acquires_per_second":1}'`, nil, "1 ranks, want 2"},

@@ -134,7 +134,7 @@ func (l *launcher) output(ctx context.Context, argv, env []string) ([]byte, erro
 		err = cause
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w%s", err, tail(errs.String()))
+		return nil, fmt.Errorf("%w%s%s", err, tail(errs.String()), tail(out.String()))
 	}
 	if out.Len() == 0 {
 		return nil, errors.New("it printed nothing" + tail(errs.String()))
@@ -142,7 +142,7 @@ func (l *launcher) output(ctx context.Context, argv, env []string) ([]byte, erro
 	return out.Bytes(), nil
 }
 
-// tail is the end of what a program said on standard error, for an error message.
+// tail is the end of what a program said, for an error message.
 func tail(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -23,6 +23,7 @@ func main() {
 	flag.Parse()
 	if err := run(*duration, *helper); err != nil {
 		fmt.Fprintln(os.Stderr, "fao:", err)
+		time.Sleep(200 * time.Millisecond) // MPICH's launcher loses what it has not read when a rank fails
 		os.Exit(1)
 	}
 }
