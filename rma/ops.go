@@ -69,6 +69,11 @@ func (w *Window) Flush(target int) error {
 	if uint(target) < w.flat && w.far == 0 {
 		return nil
 	}
+	return w.flushFar(target)
+}
+
+// flushFar is Flush but for the short way, which is inlined.
+func (w *Window) flushFar(target int) error {
 	if uint(target) >= uint(w.size) {
 		w.fail(&AccessError{Window: w.spec.Name, Op: "Flush", Target: target, Size: w.size, Err: ErrRank})
 		target = w.rank

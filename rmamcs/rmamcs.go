@@ -163,22 +163,26 @@ func (t *Table) Idle() error { return t.t.Idle() }
 
 // Lock takes lock id, in exclusive mode whatever the mode.
 func (t *Table) Lock(ctx context.Context, id int, _ lock.Mode) error {
-	m := Mutex{t, id}
+	m := t.t.Mutex(id)
 	return m.Lock(ctx)
 }
 
-// TryLock takes lock id if it is free.
-func (t *Table) TryLock(id int, _ lock.Mode) (bool, error) { return t.try(id) }
+// TryLock takes lock id if nobody has or wants it.
+func (t *Table) TryLock(id int, _ lock.Mode) (bool, error) {
+	m := t.t.Mutex(id)
+	return m.TryLock()
+}
 
-// Unlock hands lock id on.
-func (t *Table) Unlock(id int, _ lock.Mode) error { return t.t.Unlock(id) }
+// Unlock passes lock id on, or leaves it free.
+func (t *Table) Unlock(id int, _ lock.Mode) error {
+	m := t.t.Mutex(id)
+	return m.Unlock()
+}
 
 // Mutex is a handle on lock id. Handles on the same lock are interchangeable.
 func (t *Table) Mutex(id int) lock.Mutex {
-	if uint(id) >= uint(t.cfg.Locks) {
-		panic(fmt.Sprintf("rmamcs: lock %d of a table of %d", id, t.cfg.Locks))
-	}
-	return &Mutex{t, id}
+	m := t.t.Mutex(id)
+	return &m
 }
 
 // Free closes the window. Collective. A held lock is a mistake of the caller.

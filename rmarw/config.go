@@ -71,7 +71,7 @@ func init() {
 		Name:   "rmarw",
 		Title:  "RMA-RW, a topology-aware reader-writer lock",
 		Shared: true,
-		Fair:   "writers as rmamcs; a reader is passed by C_1 writers; a writer at the root by (3 + (F_1-1)/(T_L,1+1)) * (K*T_R + P-1) readers, K counters",
+		Fair:   "writers as rmamcs; a reader is passed by C_1 writers, 2 * C_1 at an asymmetric counter; a writer at the root by (3 + (F_1-1)/(T_L,1+1)) * (K*T_R + P-1) readers, K counters",
 		Params: []lock.Param{
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50"},
 			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},

@@ -148,7 +148,8 @@ func (t *Table) mine(id int) counter {
 // Lock takes lock id.
 func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	if mode == lock.Exclusive {
-		return t.lock(ctx, id)
+		m := t.mutex(id)
+		return m.Lock(ctx)
 	}
 	if err := t.share(id); err != nil {
 		return err
@@ -172,7 +173,8 @@ func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 // or wants it.
 func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	if mode == lock.Exclusive {
-		return t.try(id)
+		m := t.mutex(id)
+		return m.TryLock()
 	}
 	if err := t.share(id); err != nil {
 		return false, err
@@ -193,7 +195,8 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 // Unlock lets lock id go.
 func (t *Table) Unlock(id int, mode lock.Mode) error {
 	if mode == lock.Exclusive {
-		return t.tree.Unlock(id)
+		m := t.mutex(id)
+		return m.Unlock()
 	}
 	i := t.sharing(id)
 	if i < 0 {
@@ -250,11 +253,11 @@ func (t *Table) unshare(id int) {
 
 // Mutex is a handle on lock id. Handles on the same lock are interchangeable.
 func (t *Table) Mutex(id int) lock.Mutex {
-	if uint(id) >= uint(t.cfg.Locks) {
-		panic(fmt.Sprintf("rmarw: lock %d of a table of %d", id, t.cfg.Locks))
-	}
-	return &RWMutex{t, id}
+	m := t.mutex(id)
+	return &m
 }
+
+func (t *Table) mutex(id int) RWMutex { return RWMutex{t, t.tree.Mutex(id), id} }
 
 // Free closes the window. Collective. A held lock is a mistake of the caller.
 func (t *Table) Free() error { return t.tree.W.Free() }

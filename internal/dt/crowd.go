@@ -99,8 +99,12 @@ func (t *Tree) head(k, host, state int) (bool, error) {
 // took notes with what the leaf came.
 func (t *Tree) took(k int, st status) bool {
 	s := &t.slots[k]
-	s.top, s.status[t.Leaf] = t.Leaf, st|held
-	return passings(st) > 0
+	s.status[t.Leaf] = st | held
+	if passings(st) == 0 {
+		return false
+	}
+	s.top = t.Leaf
+	return true
 }
 
 // pass is leaveLeaf where the leaf is the root and the rank did not queue, the usual case.

@@ -6,9 +6,9 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Unlock lets a lock go that the rank holds: Listing 5 from the leaf out, Listing 8 at
-// the root.
-func (t *Tree) Unlock(id int) error {
+// Unlock lets the lock go: Listing 5 from the leaf out, Listing 8 at the root.
+func (m *Mutex) Unlock() error {
+	t, id := m.t, m.id
 	k, s := 0, &t.slots[0]
 	if t.busy != 1 || s.id != id {
 		if k = t.Find(id); k < 0 {
@@ -17,19 +17,18 @@ func (t *Tree) Unlock(id int) error {
 		s = &t.slots[k]
 	}
 	if t.plain && t.W.Peek(t.next(0, k)) == null { // the loop below with one level
+		s.status[0] = start
 		mine, at := t.node(k), &s.at[0]
 		last, err := t.W.CompareAndSwapFlush(null, mine, at.host, at.disp) // lines 15, 16
 		if err == nil && last != mine {
 			err = t.follow(0, k)
 		}
-		s.id, s.status[0] = 0, idle
-		t.busy &^= 1 << k
+		t.drop(k)
 		return err
 	}
 	if t.crowd && t.Leaf == 0 && !s.queued {
 		err := t.pass(s)
-		s.id, s.status[0] = 0, idle
-		t.busy &^= 1 << k
+		t.drop(k)
 		return err
 	}
 	alone := s.top == 0 && t.beyond == nil && !t.crowd // in all queues, with nobody behind
@@ -37,9 +36,13 @@ func (t *Tree) Unlock(id int) error {
 		alone = t.W.Peek(next+2*i) == null
 	}
 	if !alone {
-		return t.letGo(k, id)
+		err := t.letGo(k, id)
+		s.status[s.top], s.top = start, 0
+		t.drop(k)
+		return err
 	}
 	mine := t.node(k)
+	s.status[0] = start
 	for i := 0; i <= t.Leaf; i++ { // then release comes to no more than to leave them, from the root in
 		at := &s.at[i]
 		last, err := t.W.CompareAndSwapFlush(null, mine, at.host, at.disp) // lines 15, 16
@@ -47,26 +50,20 @@ func (t *Tree) Unlock(id int) error {
 			err = t.follow(i, k)
 		}
 		if err != nil {
-			t.Drop(k)
+			t.drop(k)
 			return err
 		}
-		s.status[i] = idle
 	}
-	s.id = 0
-	t.busy &^= 1 << k
+	t.drop(k)
 	return nil
 }
 
 // letGo is Unlock but for the short way.
 func (t *Tree) letGo(k, id int) error {
-	var err error
 	if t.crowd {
-		err = t.leaveLeaf(k, id)
-	} else {
-		err = t.release(t.Leaf, t.node(k), k, id)
+		return t.leaveLeaf(k, id)
 	}
-	t.Drop(k)
-	return err
+	return t.release(t.Leaf, t.node(k), k, id)
 }
 
 // release lets a level go, at which node n stands for the rank's element: the rank's

@@ -101,8 +101,8 @@ type slot struct {
 	id     int
 	at     [maxLevels]place // of the TAILs of the lock atID
 	atID   int
-	top    int               // outermost level at which the node is in a queue
-	status [maxLevels]status // with which it got there
+	top    int               // level at which the lock came with a grant; else 0
+	status [maxLevels]status // what the node got at the level; start if no grant
 	queued bool              // in the queue of a crowded leaf
 	left   int64             // STATE of the crowded leaf as this rank left it
 	lent   uint8             // levels at which it is lent, a bit each
@@ -122,6 +122,7 @@ const (
 	idle   status = 0
 	wait   status = 1
 	parent status = 2
+	start  status = held // granted(0, null): ACQUIRE_START
 )
 
 // granted packs the number of passings and the node at the next level out.
@@ -194,6 +195,9 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	t.linger = t.Leaf > 0 && t.far[t.Leaf-1] && !t.far[t.Leaf]
 	for k := range t.slots {
 		t.locate(&t.slots[k])
+		for i := range t.slots[k].status {
+			t.slots[k].status[i] = start
+		}
 	}
 	t.W, err = c.Allocate(spec)
 	return t, err
@@ -292,18 +296,7 @@ func (t *Tree) place(n node) (rank, disp int) {
 func (t *Tree) next(level, k int) int { return k*2*(t.Leaf+1) + 2*level }
 func (t *Tree) stat(level, k int) int { return k*2*(t.Leaf+1) + 2*level + 1 }
 
-// Take finds a node for a lock.
-func (t *Tree) Take(id int) (k int, err error) {
-	if t.busy|t.lent == 0 && uint(id) < uint(t.locks) { // the usual case: it is the only one
-		t.busy, t.slots[0].id = 1, id
-		if t.slots[0].atID != id {
-			t.locate(&t.slots[0])
-		}
-		return 0, nil
-	}
-	return t.take(id)
-}
-
+// take finds a node for a lock.
 func (t *Tree) take(id int) (k int, err error) {
 	t.check(id)
 	if t.Find(id) >= 0 {
@@ -315,22 +308,17 @@ func (t *Tree) take(id int) (k int, err error) {
 	k = bits.TrailingZeros16(^(t.busy | t.lent)) // there is one: lend saw to it
 	t.busy |= 1 << k
 	t.slots[k].id = id
-	t.locate(&t.slots[k])
+	if t.slots[k].atID != id {
+		t.locate(&t.slots[k])
+	}
 	return k, nil
 }
 
 // Held is the number of locks that the rank holds or wants.
 func (t *Tree) Held() int { return bits.OnesCount16(t.busy) }
 
-// Drop gives the node of a lock up that the rank does not hold.
-func (t *Tree) Drop(k int) {
-	t.busy &^= 1 << k
-	s := &t.slots[k]
-	for i := s.top; i <= t.Leaf; i++ {
-		s.status[i] = idle
-	}
-	s.id, s.top = 0, 0
-}
+// drop ends the use of node k for a lock.
+func (t *Tree) drop(k int) { t.busy &^= 1 << k }
 
 // Find is the node with which the rank holds a lock, or -1.
 func (t *Tree) Find(id int) int {
