@@ -66,7 +66,9 @@
 // fails; in each phase a counter lets T_R in and those that waited. Promise has these
 // bounds, and package check asserts them. With asymmetric counters the last one holds
 // for each counter from the writer's announcement on, T_R and those that are about to
-// enter, and not from the queue.
+// enter, and not from the queue; and a reader is passed by at most C_1 entries of writers
+// from when it has counted itself among those that wait, and by 2 * C_1 from its arrival
+// on: between the two it looks at DOOR, and a slow one may see that of the next phase.
 //
 // With Config.Crowd the leaf is the one of package rmamcs for nodes with more ranks than cores: a
 // writer that has entered its element's queue is passed by at most (F + 1) * (T_L,N + 1) - 1

@@ -33,9 +33,12 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 	if t.tree.Crowded() {
 		acquire, release, bounds = acquire+5, release+2, []lock.Bound{t.tree.CrowdBound()}
 	}
-	switch passed := []lock.Bound{{After: 1, Most: int(t.tree.Tenure(0)), Of: is(lock.Exclusive)}}; {
-	case t.asym && mode == lock.Shared:
-		return lock.Promise{Bypass: lock.Unbounded, Bounds: passed, Acquire: 3, Release: 1}
+	tenure := int(t.tree.Tenure(0))
+	switch passed := (lock.Bound{After: 1, Most: tenure, Of: is(lock.Exclusive)}); {
+	case t.asym && mode == lock.Shared: // until it has looked at DOOR, it may be passed by the tenure that is on and by the next one
+		waits := passed
+		waits.After, passed.Most = 2, 2*tenure
+		return lock.Promise{Bypass: lock.Unbounded, Bounds: []lock.Bound{passed, waits}, Acquire: 3, Release: 1}
 	case t.asym:
 		return lock.Promise{
 			Bypass:  lock.Unbounded,
@@ -46,7 +49,7 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 	case mode == lock.Shared:
 		return lock.Promise{
 			Bypass:  lock.Unbounded,
-			Bounds:  passed,
+			Bounds:  []lock.Bound{passed},
 			Acquire: 10 + t.counters.Count(t.own),
 			Release: 2,
 		}
