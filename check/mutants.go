@@ -20,6 +20,7 @@ type Equivalent struct {
 	Phase    Phase
 	Step     string // what Site.Step begins with, with distances or without
 	Before   string // and Site.Before
+	First    bool   // Site.Before is empty
 	Mutation Mutation
 	Readers  bool // in shared mode alone
 	Writers  bool // in exclusive mode alone
@@ -28,7 +29,7 @@ type Equivalent struct {
 
 func (e *Equivalent) matches(m *Mutant) bool {
 	return m.Site.Phase == e.Phase && m.Mutation == e.Mutation && (!e.Writers || m.Site.Mode == lock.Exclusive) && (!e.Readers || m.Site.Mode == lock.Shared) &&
-		begins(m.Site.Step, e.Step) && begins(m.Site.Before, e.Before)
+		begins(m.Site.Step, e.Step) && begins(m.Site.Before, e.Before) && (!e.First || m.Site.Before == "")
 }
 
 func begins(step, with string) bool {
