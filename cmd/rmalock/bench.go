@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -205,28 +204,6 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	return points, nil
 }
 
-// narrow is the sweep of a figure without what flags that were given leave out, and
-// with what they set.
-func (o *benchOptions) narrow(s bench.Sweep, given func(string) bool) bench.Sweep {
-	s.Config, s.Repeat = o.sweep.Config, o.sweep.Repeat
-	if given("ranks") || given("nodes") || given("topology") || o.backend.name != simulated {
-		s.Ranks = o.sweep.Ranks
-	}
-	if given("lock") {
-		s.Locks = slices.DeleteFunc(slices.Clone(s.Locks), func(l string) bool {
-			name, _, _ := bench.SplitLock(l)
-			return !slices.Contains(o.sweep.Locks, l) && !slices.Contains(o.sweep.Locks, name)
-		})
-	}
-	if given("mode") {
-		s.Modes = slices.DeleteFunc(slices.Clone(s.Modes), func(m bench.Mode) bool { return !slices.Contains(o.sweep.Modes, m) })
-	}
-	if given("writers") {
-		s.Writers = slices.DeleteFunc(slices.Clone(s.Writers), func(w float64) bool { return !slices.Contains(o.sweep.Writers, w) })
-	}
-	return s
-}
-
 // run is the command.
 func (o *benchOptions) run(cmd *cobra.Command) error {
 	points, err := o.check(cmd)
@@ -237,6 +214,7 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 	if o.backend.name == processes {
 		return o.inJob(out, points)
 	}
+	points = o.suited(points, o.layout.nodesOf)
 	if !speaks() {
 		return nil // another process of the job does it, if there is a job
 	}
@@ -323,8 +301,10 @@ func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
 		if err := rma.Agree(c, err); err != nil {
 			return err
 		}
-		for _, p := range points {
-			p.Ranks = c.Size()
+		for i := range points {
+			points[i].Ranks = c.Size()
+		}
+		for _, p := range o.suited(points, func(int) int { return c.Node().Count }) {
 			there := int64(0)
 			if store != nil && store.Has(o.key(p, where)) {
 				there = 1

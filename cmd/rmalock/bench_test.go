@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,18 @@ func TestSweep(t *testing.T) {
 	}
 	if len(lines) != runs {
 		t.Errorf("%d lines of JSON, want %d", len(lines), runs)
+	}
+}
+
+// Figure 4a has a counter for every 2nd and 4th node, and up to 8 on a node: where there are
+// fewer nodes or ranks, its other locks are run.
+func TestFigureOnFewNodes(t *testing.T) {
+	for where, runs := range map[string]int{"--ranks=8,32": 4 + 5, "--topology=node:4 core:2": 4, "--topology=node:2 core:2": 3} {
+		dir := filepath.Join(t.TempDir(), "out")
+		out := sim(t, "--figure", "4a", where, "--acquires", "30", "--band=false", "--plot", dir).stdout
+		if want := fmt.Sprintf("%d runs made", runs); !strings.Contains(out, want) {
+			t.Errorf("%s: want %s, says %s", where, want, out)
+		}
 	}
 }
 

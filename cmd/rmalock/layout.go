@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,9 @@ func (l *layout) fits(ranks int) error {
 
 // nodesOf is the number of nodes for ranks.
 func (l *layout) nodesOf(ranks int) int {
+	if l.tree != nil {
+		return l.tree.Elements(slices.IndexFunc(l.tree.Levels(), func(level topo.Level) bool { return level.Name == "node" })) // check saw to it
+	}
 	if l.perNode == 0 || ranks <= l.perNode {
 		return 1
 	}
