@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,20 +95,20 @@ func TestTargets(t *testing.T) {
 	if got := time.best(cDMCS).Name; got != "better" {
 		t.Errorf("the best by time is the %s one", got)
 	}
-	if got := oursTo(cDMCS)(time); got != 0.5 {
+	if got := median(oursTo(cDMCS)(time)); got != 0.5 {
 		t.Errorf("ratio of times %v", got)
 	}
-	if got := bestOfOurs(time); got != 10 {
+	if got := median(bestOfOurs(time)); got != 10 {
 		t.Errorf("best time %v", got)
 	}
 	rate := sides(false, []float64{10, 20, 60}, []float64{5, 5, 5}, []float64{10, 10, 60})
 	if got := rate.best(cDMCS).Name; got != "better" {
 		t.Errorf("the best by throughput is the %s one", got)
 	}
-	if got := oursTo(cDMCS)(rate); got != 1 {
+	if got := median(oursTo(cDMCS)(rate)); got != 1 {
 		t.Errorf("ratio of throughputs %v", got)
 	}
-	if got := bestOfOurs(rate); got != 60 {
+	if got := median(bestOfOurs(rate)); got != 60 {
 		t.Errorf("best throughput %v", got)
 	}
 	for _, c := range []struct {
@@ -120,6 +121,57 @@ func TestTargets(t *testing.T) {
 		c.t.of = bestOfOurs
 		if v := c.t.judge(time); v.Met != c.want {
 			t.Errorf("%+v", v)
+		}
+	}
+}
+
+// TestInterval: against the tables of the sign test, and how often it holds the median of
+// values that are drawn.
+func TestInterval(t *testing.T) {
+	rising := make([]float64, 30)
+	for i := range rising {
+		rising[len(rising)-1-i] = float64(i + 1)
+	}
+	for _, c := range []struct {
+		n         int
+		low, high float64
+	}{{0, 0, 0}, {5, 0, 0}, {6, 1, 6}, {8, 1, 8}, {9, 2, 8}, {15, 4, 12}, {25, 8, 18}, {30, 10, 21}} {
+		low, high := interval(rising[30-c.n:])
+		if low != c.low || high != c.high {
+			t.Errorf("of %d: %v to %v, want %v to %v", c.n, low, high, c.low, c.high)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	held := 0
+	for range 2000 {
+		v := make([]float64, 15)
+		for i := range v {
+			v[i] = r.ExpFloat64()
+		}
+		if low, high := interval(v); low <= math.Ln2 && math.Ln2 <= high {
+			held++
+		}
+	}
+	if held < 1900 || held > 1990 {
+		t.Errorf("holds the median %d of 2000 times", held)
+	}
+}
+
+// TestGoesOn: a comparison whose limit is within the interval takes more runs, up to the
+// most; one that is far from it does not.
+func TestGoesOn(t *testing.T) {
+	for _, c := range []struct {
+		perSecond string
+		runs      int
+		status    int
+	}{{"130", 12, allMet}, {"129", 6, missed}, {"200", 6, allMet}} {
+		status, out, _ := start(t, strings.ReplaceAll(ourResult, ":200", ":"+c.perSecond), "-json", "-runs", "3", "-most", "12")
+		var r report
+		if err := json.Unmarshal([]byte(out), &r); err != nil || status != c.status {
+			t.Fatalf("%s: status %d, %v", c.perSecond, status, err)
+		}
+		if got := len(r.Scenarios[2].Contestants[0].Runs); got != c.runs {
+			t.Errorf("%s: %d runs, want %d", c.perSecond, got, c.runs)
 		}
 	}
 }
@@ -225,6 +277,7 @@ func TestProgramFails(t *testing.T) {
 		{"no launcher", ourResult, []string{"-mpirun", "no-such-launcher"}, "install Open MPI"},
 		{"two formats", ourResult, []string{"-json", "-markdown"}, "exclude each other"},
 		{"no time", ourResult, []string{"-duration", "1ms"}, "at least 10ms"},
+		{"fewer than no runs", ourResult, []string{"-most", "-1"}, "--most is -1"},
 		{"an argument", ourResult, []string{"x"}, `unexpected argument "x"`},
 		{"an unknown flag", ourResult, []string{"-x"}, "not defined: -x"},
 	} {

@@ -63,6 +63,7 @@ func compare(ctx context.Context, args []string, all []scenario, stdout, stderr 
 	agent := f.String("agent", "ssh", "remote shell for --hosts")
 	mpich := f.Bool("mpich", false, "the launcher is MPICH's; for --hosts")
 	runs := f.Int("runs", 0, "runs of each contestant; 0: as the comparison says")
+	most := f.Int("most", 0, "go on up to so many runs while the limit of a ratio lies within its 95 % interval")
 	duration := f.Duration("duration", time.Second, "time of each run")
 	markdown := f.Bool("markdown", false, "print Markdown")
 	asJSON := f.Bool("json", false, "print JSON")
@@ -84,6 +85,8 @@ func compare(ctx context.Context, args []string, all []scenario, stdout, stderr 
 			return errors.New("--mpich goes with --hosts")
 		case *runs < 0:
 			return fmt.Errorf("--runs is %d, want at least 0", *runs)
+		case *most < 0:
+			return fmt.Errorf("--most is %d, want at least 0", *most)
 		}
 		programs := []string{ours, cDMCS, cWinLock}
 		if *hosts != "" {
@@ -101,6 +104,7 @@ func compare(ctx context.Context, args []string, all []scenario, stdout, stderr 
 		if *runs > 0 {
 			s.runs = *runs
 		}
+		s.most = *most
 		m, err := s.measure(ctx, &l, stderr)
 		if err != nil {
 			fmt.Fprintln(stderr, "compare:", err)

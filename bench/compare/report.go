@@ -202,7 +202,7 @@ func shares(samples []sample) (low, high float64) {
 
 // targets has a row for each target.
 func (r *report) targets() [][]string {
-	rows := [][]string{{"", "target", "wanted", "measured"}}
+	rows := [][]string{{"", "target", "wanted", "measured", "95 % interval"}}
 	for _, s := range r.Scenarios {
 		for _, v := range s.Verdicts {
 			verdict, wanted := "MISSED", "at least"
@@ -212,7 +212,11 @@ func (r *report) targets() [][]string {
 			if v.AtMost {
 				wanted = "at most"
 			}
-			rows = append(rows, []string{verdict, v.What, fmt.Sprintf("%s %.3g", wanted, v.Limit), fmt.Sprintf("%.3g", v.Measured)})
+			within := ""
+			if v.High > 0 {
+				within = fmt.Sprintf("%.3g to %.3g", v.Low, v.High)
+			}
+			rows = append(rows, []string{verdict, v.What, fmt.Sprintf("%s %.3g", wanted, v.Limit), fmt.Sprintf("%.3g", v.Measured), within})
 		}
 	}
 	return rows

@@ -15,6 +15,7 @@ type scenario struct {
 	uncontended bool // rank 0 alone takes the lock: nanoseconds, less is better; else acquires per second
 	far         bool // no lock: a FetchAndOp and a flush between two hosts, nanoseconds
 	runs        int  // of each contestant
+	most        int  // goes on up to so many while a target is not decided
 	targets     []target
 }
 
@@ -48,10 +49,10 @@ func between() []scenario {
 	}}
 }
 
-// A target is a bound on a figure of a measured scenario.
+// A target is a bound on the median of figures of a measured scenario.
 type target struct {
 	what   string
-	of     func(*measured) float64
+	of     func(*measured) []float64
 	limit  float64
 	atMost bool // else at least
 }
@@ -121,6 +122,8 @@ type measured struct {
 type verdict struct {
 	What     string  `json:"what"`
 	Measured float64 `json:"measured"`
+	Low      float64 `json:"low,omitempty"` // what would come out in the long run is between them with 95 % certainty
+	High     float64 `json:"high,omitempty"`
 	Limit    float64 `json:"limit"`
 	AtMost   bool    `json:"at_most"`
 	Met      bool    `json:"met"`
@@ -136,8 +139,8 @@ func (s *scenario) measure(ctx context.Context, l *launcher, progress io.Writer)
 		m.Unit = "ns"
 	}
 	n := len(m.Contestants)
-	for run := range s.runs {
-		fmt.Fprintf(progress, "%s: run %d of %d\n", s.title, run+1, s.runs)
+	for run := 0; run < s.runs || run < s.most && !s.decided(m); run++ {
+		fmt.Fprintf(progress, "%s: run %d of %d\n", s.title, run+1, max(run+1, s.runs))
 		for i := range n {
 			c := &m.Contestants[(run+i)%n]
 			c.job.program, c.job.ranks = c.Program, s.ranks
@@ -158,6 +161,17 @@ func (s *scenario) measure(ctx context.Context, l *launcher, progress io.Writer)
 		m.Verdicts = append(m.Verdicts, t.judge(m))
 	}
 	return m, nil
+}
+
+// decided reports whether more runs would hardly change a verdict.
+func (s *scenario) decided(m *measured) bool {
+	m.summarize()
+	for _, t := range s.targets {
+		if v := t.judge(m); len(t.of(m)) != 1 && (v.High == 0 || v.Low <= v.Limit && v.Limit <= v.High) {
+			return false
+		}
+	}
+	return true
 }
 
 // summarize fills in the figures that follow from the runs.
@@ -188,15 +202,17 @@ func (m *measured) best(program string) *contestant {
 }
 
 // bestOfOurs is the best run of ours.
-func bestOfOurs(m *measured) float64 { return m.Contestants[0].Best }
+func bestOfOurs(m *measured) []float64 { return []float64{m.Contestants[0].Best} }
 
-// oursTo is the ratio of ours to a program at its best setting.
-func oursTo(program string) func(*measured) float64 {
-	return func(m *measured) float64 { return m.best(program).Ratio }
+// oursTo are the ratios within a round of ours to a program at its best setting.
+func oursTo(program string) func(*measured) []float64 {
+	return func(m *measured) []float64 { return ratios(m.Contestants[0].Runs, m.best(program).Runs) }
 }
 
 func (t *target) judge(m *measured) verdict {
-	v := verdict{What: t.what, Measured: t.of(m), Limit: t.limit, AtMost: t.atMost}
+	of := t.of(m)
+	v := verdict{What: t.what, Measured: median(of), Limit: t.limit, AtMost: t.atMost}
+	v.Low, v.High = interval(of)
 	v.Met = v.Measured >= v.Limit
 	if t.atMost {
 		v.Met = v.Measured <= v.Limit
@@ -212,6 +228,22 @@ func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)
 	return (v[(n-1)/2] + v[n/2]) / 2
+}
+
+// interval is where the median of ever more such values would lie, with 95 % certainty
+// whatever their distribution: between two of them that are as far from the least as from
+// the greatest (the sign test). 0 and 0 for fewer than six, which do not tell.
+func interval(v []float64) (low, high float64) {
+	v = slices.Sorted(slices.Values(v))
+	n, k := len(v), 0
+	for tail, p := 0.0, math.Pow(0.5, float64(n)); tail+p <= 0.025; p *= float64(n-k+1) / float64(k) { // p: k of n lie below
+		tail += p
+		k++
+	}
+	if k == 0 {
+		return 0, 0
+	}
+	return v[k-1], v[n-k]
 }
 
 // ratios are those of values at the same place.
