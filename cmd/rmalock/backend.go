@@ -97,7 +97,7 @@ func (b *backend) job(f func(rma.Comm) error) error {
 	} else {
 		err = mpi.Run(func(c rma.Comm) error {
 			mine = c.Rank() == 0
-			shareCores(len(c.Node().Ranks))
+			shareCores(c.Node())
 			return all(c)
 		})
 	}
@@ -115,10 +115,11 @@ func (b *backend) job(f func(rma.Comm) error) error {
 
 // shareCores gives each rank of a node its part of the cores, unless the user has
 // decided. Otherwise every process would run as many threads as there are cores,
-// and those of ranks that wait would hinder those that work.
-func shareCores(ranks int) {
+// and those of ranks that wait would hinder those that work. Where there are several
+// nodes it leaves two at least: see rma/mpi.
+func shareCores(node rma.Node) {
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(1, runtime.NumCPU()/ranks))
+		runtime.GOMAXPROCS(max(min(2, node.Count), runtime.NumCPU()/len(node.Ranks)))
 	}
 }
 

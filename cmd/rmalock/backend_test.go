@@ -13,17 +13,20 @@ import (
 func TestShareCores(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
+	crowd := make([]int, 1<<20)
 	t.Setenv("GOMAXPROCS", "3")
-	shareCores(1 << 20)
+	shareCores(rma.Node{Count: 1, Ranks: crowd})
 	if n := runtime.GOMAXPROCS(0); n != before {
 		t.Errorf("GOMAXPROCS is %d, want %d: the user has set it", n, before)
 	}
 	t.Setenv("GOMAXPROCS", "")
-	shareCores(1 << 20)
-	if n := runtime.GOMAXPROCS(0); n != 1 {
-		t.Errorf("GOMAXPROCS is %d with more ranks than cores, want 1", n)
+	for _, want := range []int{1, 2} {
+		shareCores(rma.Node{Count: want, Ranks: crowd})
+		if n := runtime.GOMAXPROCS(0); n != want {
+			t.Errorf("GOMAXPROCS is %d with more ranks than cores on %d nodes, want %d", n, want, want)
+		}
 	}
-	shareCores(1)
+	shareCores(rma.Node{Count: 1, Ranks: crowd[:1]})
 	if n := runtime.GOMAXPROCS(0); n != runtime.NumCPU() {
 		t.Errorf("GOMAXPROCS is %d for the only rank of a node, want %d", n, runtime.NumCPU())
 	}

@@ -176,6 +176,7 @@ func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
 		if rc := C.rl_poll(t.win, C.int(target), C.int64_t(disp), class); rc != C.MPI_SUCCESS {
 			return 0, failed(fmt.Sprintf("window %q: polling rank %d", t.spec.Name, target), rc)
 		}
+		show(t.win)
 		if v := int64(t.win.one); c.Holds(v) {
 			return v, nil
 		}

@@ -264,6 +264,59 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// TestWakeUps: ranks that make one far operation after the other wake few threads of
+// their processes: the Go runtime's monitor and the helper leave them alone. Each wake-up is
+// a core that a rank does not have, and on some virtual machines costs 0.1 ms.
+func TestWakeUps(t *testing.T) {
+	const span = 500 * time.Millisecond
+	mpitest.Each(t, []mpitest.Job{{Ranks: 2, Hosts: 2}}, func(t *testing.T, c rma.Comm) {
+		if procs := runtime.GOMAXPROCS(0); procs < 2 {
+			t.Fatalf("GOMAXPROCS is %d on several nodes, want 2", procs)
+		}
+		w, err := c.Allocate(rma.Counters("count", 1))
+		require.NoError(t, err)
+		for try := 1; ; try++ {
+			require.NoError(t, c.Barrier())
+			slept, made := sleeps(), 0
+			for start := time.Now(); time.Since(start) < span; made++ {
+				_, err := w.FetchAndOpFlush(1, 1-c.Rank(), 0, rma.Sum)
+				require.NoError(t, err)
+			}
+			slept = sleeps() - slept
+			all, err := c.Allgather([]int64{slept})
+			require.NoError(t, err)
+			t.Logf("%d operations, %d sleeps of all threads in %v", made, slept, span)
+			if slices.Max(all) < 1500 {
+				break
+			}
+			require.Less(t, try, 5, "threads of a rank slept %d times in %v", slices.Max(all), span)
+		}
+		require.NoError(t, w.Free())
+	})
+}
+
+// sleeps is how often threads of this process have gone to sleep.
+func sleeps() int64 {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u.Nvcsw
+}
+
+// TestSpare: the only P of a process gets company, but for where the user has decided.
+func TestSpare(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	t.Setenv("GOMAXPROCS", "1")
+	mpi.Spare()
+	require.Equal(t, 1, runtime.GOMAXPROCS(0))
+	t.Setenv("GOMAXPROCS", "")
+	mpi.Spare()
+	require.Equal(t, 2, runtime.GOMAXPROCS(0))
+	runtime.GOMAXPROCS(3)
+	mpi.Spare()
+	require.Equal(t, 3, runtime.GOMAXPROCS(0))
+}
+
 // cores is how long the machine's cores have been busy, or away, and how long with this
 // process.
 func cores() (machine, own time.Duration) {

@@ -21,7 +21,9 @@
 // Before it starts Open MPI the package sets, unless the user has set them,
 // OMPI_MCA_osc=sm,pt2pt (osc/rdma of Open MPI 4.1 ends the process in
 // MPI_Compare_and_swap) and, where ranks exceed cores, OMPI_MCA_mpi_yield_when_idle=1;
-// where nodes turn out to share a machine, it tells Open MPI later. The library, its
+// where nodes turn out to share a machine, it tells Open MPI later. On several nodes
+// Go gets a second P where it has one, unless GOMAXPROCS is set: with a single one each
+// operation on a far rank may cost a wake-up of the Go runtime's. The library, its
 // version and its one-sided component are identified first, and what is known to
 // be broken is refused; then each window with far ranks tests itself when it opens.
 //
@@ -52,7 +54,8 @@
 //
 // A rank that computes serves no remote operations in most MPI libraries. A helper
 // thread of each process does, while windows with far ranks are open: it looks
-// every 50 us when there is traffic and every 500 us when there is none. It is on
+// every 50 us when there is traffic, every 500 us when there is none, and every
+// millisecond while the rank itself is inside MPI. It is on
 // when this package started MPI or MPI_THREAD_MULTIPLE is granted, and off when
 // attached; Config.Progress says otherwise.
 //

@@ -50,7 +50,9 @@ func (c *comm) OpenEpochs() (rma.Epochs, error) {
 }
 
 func (e *epochs) Lock(target int, exclusive bool) error {
-	if rc := C.rl_epochs_lock(e.win, C.int(target), flag(exclusive), flag(e.probe)); rc != C.MPI_SUCCESS {
+	rc := C.rl_epochs_lock(e.win, C.int(target), flag(exclusive), flag(e.probe))
+	show(e.win)
+	if rc != C.MPI_SUCCESS {
 		return failed(fmt.Sprintf("MPI_Win_lock of rank %d", target), rc)
 	}
 	return nil

@@ -7,4 +7,5 @@ var (
 	LibraryName = libraryName
 	Hung        = hung
 	Share       = share
+	Spare       = spare
 )

@@ -21,6 +21,7 @@
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static int level;        // of thread support
 static rl_call call;     // under mu; read by the watchdog without it
+static int64_t inside_ns; // when the rank was inside MPI last; read by the helper without mu
 
 // A receive that nobody answers: MPI_Test of it makes MPI progress as a whole. (In
 // MPICH 4.0 MPI_Iprobe serves the network, but not node-mates.)
@@ -84,10 +85,18 @@ static int enter(void) {
 #define LEAVE(rc) do { int rc_ = (rc); pthread_mutex_unlock(&mu); return rc_; } while (0)
 #define TRY(x) do { rc = (x); if (rc != MPI_SUCCESS) goto out; } while (0)
 
-static void begin(int window, int target) {
+static int64_t inside(void) {
+	int64_t now = rl_now();
+	__atomic_store_n(&inside_ns, now, __ATOMIC_RELAXED);
+	return now;
+}
+
+static int64_t begin(int window, int target) {
+	int64_t now = inside();
 	call.window = window;
 	call.target = target;
-	__atomic_store_n(&call.since_ns, rl_now(), __ATOMIC_RELEASE);
+	__atomic_store_n(&call.since_ns, now, __ATOMIC_RELEASE);
+	return now;
 }
 
 static void end(void) { __atomic_store_n(&call.since_ns, 0, __ATOMIC_RELEASE); }
@@ -365,8 +374,9 @@ int rl_wait(rl_comm *c, MPI_Request *r, int64_t max_ns) {
 		rc = MPI_Test(r, &done, MPI_STATUS_IGNORE);
 		pthread_mutex_unlock(&mu);
 		if (rc != MPI_SUCCESS || done) return rc;
-		if (i == 0) deadline = rl_now() + max_ns;
-		else if (rl_now() > deadline) return RL_AGAIN;
+		int64_t now = inside();
+		if (i == 0) deadline = now + max_ns;
+		else if (now > deadline) return RL_AGAIN;
 		give(c->polite);
 	}
 }
@@ -498,8 +508,9 @@ static int settle(rl_op *o, int n, int target) {
 		int rc = progress();
 		if (rc != MPI_SUCCESS) return rc;
 		if (!pending(o, n, target)) break;
-		if (i == 0) deadline = rl_now() + PATIENCE;
-		else if (rl_now() > deadline) break;
+		int64_t now = inside();
+		if (i == 0) deadline = now + PATIENCE;
+		else if (now > deadline) break;
 		pthread_mutex_unlock(&mu);
 		give(1);
 		pthread_mutex_lock(&mu);
@@ -538,7 +549,7 @@ static int conflicts(const rl_win *w, int i) {
 int rl_flush(rl_win *w, int target) {
 	int rc = MPI_SUCCESS;
 	ENTER();
-	begin(w->number, target);
+	w->since_ns = begin(w->number, target);
 	for (int i = 0; i < w->nops; i++) {
 		rl_op *o = &w->ops[i];
 		if (target >= 0 && o->target != target) continue;
@@ -560,7 +571,7 @@ int rl_poll(rl_win *w, int target, int64_t disp, int cls) {
 	rl_op *o = &w->poll;
 	int rc;
 	ENTER();
-	begin(w->number, target);
+	w->since_ns = begin(w->number, target);
 	*o = (rl_op){.kind = GET, .cls = cls, .target = target, .disp = disp, .words = 1, .done = 1};
 	if (w->polite) {
 		TRY(issue_polite(w, o));
@@ -588,7 +599,7 @@ int rl_await_near(rl_win *w, const int64_t *word, int rel, int64_t value, int64_
 		pthread_mutex_unlock(&mu);
 		if (rc != MPI_SUCCESS) return rc;
 		if (rl_holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value)) return MPI_SUCCESS;
-		if (rl_now() > deadline) return RL_AGAIN;
+		if (inside() > deadline) return RL_AGAIN;
 		give(w->polite);
 	}
 }
@@ -610,7 +621,7 @@ int rl_epochs_lock(rl_win *w, int target, int exclusive, int probe) {
 	int64_t unused = 0;
 	int rc;
 	ENTER();
-	begin(w->number, target);
+	w->since_ns = begin(w->number, target);
 	TRY(MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, w->win));
 	if (probe) {
 		TRY(MPI_Fetch_and_op(&unused, &w->one, MPI_INT64_T, target, 0, MPI_NO_OP, w->win));
@@ -624,7 +635,7 @@ out:
 int rl_epochs_unlock(rl_win *w, int target) {
 	int rc;
 	ENTER();
-	begin(w->number, target);
+	w->since_ns = begin(w->number, target);
 	rc = MPI_Win_unlock(target, w->win);
 	end();
 	LEAVE(rc);
@@ -638,9 +649,13 @@ int rl_epochs_free(rl_win *w) {
 // The progress helper: one thread that lets MPI serve other ranks' operations on
 // this rank's memory while the rank computes. It looks every 50 us after a look
 // that found something to do, seen by the time it took, and goes down to one in
-// 500 us while nothing happens.
+// 500 us while nothing happens, and to one in 1 ms while the rank serves others itself, as it
+// is inside MPI whenever the helper looks, or was a moment ago: a thread that wakes takes
+// the core from a rank that spins.
 
-enum { NAP_MIN = 50000, NAP_MAX = 500000 };
+enum { NAP_MIN = 50000, NAP_MAX = 500000, NAP_INSIDE = 1000000 };
+
+static int64_t longer(int64_t nap, int64_t most) { return nap + nap / 4 > most ? most : nap + nap / 4; }
 
 static int helper_needed; // windows with far ranks
 
@@ -651,14 +666,18 @@ static void *helper_thread(void *arg) {
 		int needed = __atomic_load_n(&helper_needed, __ATOMIC_ACQUIRE) > 0;
 		struct timespec t = {0, needed ? nap : 2000000};
 		nanosleep(&t, NULL);
-		if (!needed || pthread_mutex_trylock(&mu) != 0) continue; // who holds it is inside MPI and progresses
+		if (!needed) continue;
 		int64_t t0 = rl_now();
+		if (t0 - __atomic_load_n(&inside_ns, __ATOMIC_RELAXED) < NAP_MIN || pthread_mutex_trylock(&mu) != 0) {
+			nap = longer(nap, NAP_INSIDE);
+			continue;
+		}
 		progress();
 		int64_t took = rl_now() - t0;
 		pthread_mutex_unlock(&mu);
 		if (took < quiet) quiet = took;
 		quiet += quiet / 1024 + 1; // forget old minima
-		nap = took > 3 * quiet ? NAP_MIN : nap + nap / 4 > NAP_MAX ? NAP_MAX : nap + nap / 4;
+		nap = took > 3 * quiet ? NAP_MIN : longer(nap, NAP_MAX);
 	}
 	return NULL;
 }

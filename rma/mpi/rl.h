@@ -39,7 +39,9 @@ typedef struct {
 	int32_t number, nops;
 	int polite;
 	rl_op ops[RL_MAX];
-	int64_t one; // result of a poll
+	int64_t one;      // result of a poll
+	int64_t since_ns; // begin of the last flush, poll or call of MPI_Win_lock
+	int64_t shown_ns; // since_ns when Go's scheduler last saw the caller: show
 	rl_op poll;
 } rl_win;
 

@@ -100,6 +100,7 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 			n, p.library, Library, rma.ErrRefused)
 	}
 	if c.node.Count > 1 {
+		spare()
 		if err := denied(p.library, p.osc); err != nil {
 			return nil, err
 		}
@@ -116,6 +117,15 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 	p.open++
 	watch(limit)
 	return &World{c, life}, nil
+}
+
+// spare gives Go a second P where it has one, unless the user has decided. The only P of
+// a process is taken away from a call into C that the runtime's monitor sees twice, some 75 us
+// apart, which an operation on a far rank may well last; with one that is idle it waits for 10 ms.
+func spare() {
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) == 1 {
+		runtime.GOMAXPROCS(2)
+	}
 }
 
 // start begins with MPI: steering, identification, helper.

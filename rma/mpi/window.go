@@ -8,6 +8,8 @@ import "C"
 
 import (
 	"fmt"
+	"runtime"
+	"time"
 	"unsafe"
 
 	"github.com/rmalock/rmalock/rma"
@@ -105,6 +107,7 @@ func (t *transport) Issue(o rma.Operation) {
 
 func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	rc := C.rl_flush(t.win, C.int(target))
+	show(t.win)
 	kept := C.int32_t(0)
 	for i := range t.win.nops {
 		p := &t.win.ops[i]
@@ -131,6 +134,22 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 		return int(kept), failed(fmt.Sprintf("window %q: flush of rank %d", t.spec.Name, target), rc)
 	}
 	return int(kept), nil
+}
+
+// showEvery is less than the 10 ms after which the Go scheduler takes a goroutine for one
+// that does not end.
+const showEvery = 5 * time.Millisecond
+
+// show comes after a call into C, and has the Go scheduler see that the caller is not stuck.
+// A goroutine that makes one call after the other does not pass through the scheduler by
+// itself. After 10 ms the runtime's monitor takes its P away at every look, and looks
+// again 75 us later, as it has found something to do: a thread that wakes for each look, on a core where
+// a rank spins inside MPI. See docs/decisions/0002-mpi.md.
+func show(w *C.rl_win) {
+	if w.since_ns-w.shown_ns > C.int64_t(showEvery) {
+		w.shown_ns = w.since_ns
+		runtime.Gosched()
+	}
 }
 
 // Free closes the window. Collective.

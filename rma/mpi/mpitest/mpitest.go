@@ -200,7 +200,7 @@ func Command(ctx context.Context, dir string, j Job, program string, args ...str
 	}
 	line = append(line, "-n", strconv.Itoa(j.Ranks), program)
 	cmd := exec.CommandContext(ctx, mpirun, append(line, args...)...)
-	cmd.Env = append(env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/j.Ranks)))
+	cmd.Env = append(env, "GOMAXPROCS="+strconv.Itoa(max(min(2, j.Hosts), runtime.NumCPU()/j.Ranks)))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd, nil
