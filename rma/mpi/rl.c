@@ -85,6 +85,7 @@ static int enter(void) {
 #define LEAVE(rc) do { int rc_ = (rc); pthread_mutex_unlock(&mu); return rc_; } while (0)
 #define TRY(x) do { rc = (x); if (rc != MPI_SUCCESS) goto out; } while (0)
 
+// inside notes that the rank is in MPI now, for the helper, and returns the time.
 static int64_t inside(void) {
 	int64_t now = rl_now();
 	__atomic_store_n(&inside_ns, now, __ATOMIC_RELAXED);
