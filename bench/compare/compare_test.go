@@ -287,27 +287,6 @@ func TestProgramFails(t *testing.T) {
 	}
 }
 
-// TestBadEnd: of MPICH's jobs one may fail when it has printed its result, and not without.
-func TestBadEnd(t *testing.T) {
-	for _, c := range []struct {
-		our   string
-		mpich bool
-		want  []bool
-	}{
-		{ourResult + "; exit 3", true, []bool{true, false}},
-		{ourResult + "; exit 3", false, []bool{false}},
-		{"echo hello; exit 3", true, []bool{false}},
-	} {
-		dir, mpirun := stub(t, c.our)
-		l := launcher{bin: dir, mpirun: mpirun, mpich: c.mpich, duration: 10 * time.Millisecond, patience: 5 * time.Second, machine: machine{Cores: 2}}
-		for i, want := range c.want {
-			if s, err := l.run(ctx, job{program: ours, ranks: 2}); (err == nil) != want || want && s.Median != 15 {
-				t.Errorf("%q, MPICH %v, job %d: %v %+v", c.our, c.mpich, i, err, s)
-			}
-		}
-	}
-}
-
 // TestTimeOut: a job that does not end is ended with all that it started, asked
 // first and then killed.
 func TestTimeOut(t *testing.T) {

@@ -33,11 +33,7 @@ type launcher struct {
 	patience    time.Duration // for start and end of a job
 	grace       time.Duration // between asking a job to end and killing it
 	machine     machine
-	badEnds     int // jobs of MPICH that failed when they had printed their result
 }
-
-// mostBadEnds are as many as a comparison bears.
-const mostBadEnds = 1
 
 // A job is a program with its arguments and environment.
 type job struct {
@@ -84,22 +80,15 @@ func (l *launcher) run(ctx context.Context, j job) (sample, error) {
 	limit := l.duration + l.patience
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no result within %v", limit))
 	defer cancel()
-	out, ended := l.output(ctx, argv, environment(j.env))
-	if ended != nil && !l.mpich {
-		return fail(ended)
+	out, err := l.output(ctx, argv, environment(j.env))
+	if err != nil {
+		return fail(err)
 	}
 	s, err := parse(out)
 	if err == nil {
 		err = s.check(j.ranks)
 	}
-	if ended != nil {
-		// MPICH 4.0 shows status 1 for a job in a thousand whose ranks had nothing but
-		// MPI_Finalize before them: docs/decisions/0002-mpi.md. The result counts, and so does the job.
-		var status *exec.ExitError
-		if l.badEnds++; err != nil || !errors.As(ended, &status) || ctx.Err() != nil || l.badEnds > mostBadEnds {
-			return fail(ended)
-		}
-	} else if err != nil {
+	if err != nil {
 		return fail(err)
 	}
 	return s, nil
@@ -145,7 +134,7 @@ func (l *launcher) output(ctx context.Context, argv, env []string) ([]byte, erro
 		err = cause
 	}
 	if err != nil {
-		return out.Bytes(), fmt.Errorf("%w%s%s", err, tail(errs.String()), tail(out.String()))
+		return nil, fmt.Errorf("%w%s%s", err, tail(errs.String()), tail(out.String()))
 	}
 	if out.Len() == 0 {
 		return nil, errors.New("it printed nothing" + tail(errs.String()))

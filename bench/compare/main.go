@@ -112,7 +112,6 @@ func compare(ctx context.Context, args []string, all []scenario, stdout, stderr 
 		}
 		r.Scenarios = append(r.Scenarios, m)
 	}
-	r.BadEnds = l.badEnds
 	switch {
 	case *asJSON:
 		err = r.writeJSON(stdout)

@@ -45,7 +45,6 @@ type report struct {
 	Machine         machine     `json:"machine"`
 	DurationSeconds float64     `json:"duration_seconds"` // of each run
 	Scenarios       []*measured `json:"scenarios"`
-	BadEnds         int         `json:"bad_ends,omitempty"` // jobs that failed when they had printed their result
 }
 
 // met reports whether all targets are met.
@@ -81,9 +80,6 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintln(t, "\nTargets")
 	for _, row := range r.targets() {
 		fmt.Fprintf(t, "  %s\n", strings.Join(row, "\t"))
-	}
-	if r.BadEnds > 0 {
-		fmt.Fprintf(t, "\n%d job ended badly after its result\n", r.BadEnds)
 	}
 	return t.Flush()
 }

@@ -182,12 +182,13 @@ static void freeze(int sig) {
 	for (;;) pause();
 }
 
-// MPICH's launcher takes a process for failed that leaves without a word of its protocol,
-// PMI-1, though its status be 0, and one that has gone before it could answer.
+// MPICH's launcher, Hydra, takes a process that leaves without a word of its protocol, PMI-1,
+// for failed, though its status be 0, where it sees the end of the process before that of the
+// connection; and one that has gone before it could answer. MPI_LOCALNRANKS is what Hydra sets.
 static void say_finalized(void) {
 	static const char word[] = "cmd=finalize\n";
 	const char *name = getenv("PMI_FD");
-	if (name == NULL || getenv("HYDI_CONTROL_FD") == NULL) return;
+	if (name == NULL || getenv("MPI_LOCALNRANKS") == NULL) return;
 	int fd = atoi(name), domain = 0;
 	socklen_t n = sizeof domain;
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) != 0 || domain != AF_UNIX) return; // MPI has closed it: it was said

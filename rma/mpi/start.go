@@ -193,8 +193,8 @@ func libraryName(text string) string {
 }
 
 // Close waits for all ranks and ends MPI if this package started it. Collective.
-// Windows must have been freed. An MPI_Finalize that has not returned after a minute, three
-// seconds with MPICH (4.0.2 hangs there over TCP), is left behind: the process may exit.
+// Windows must have been freed. An MPI_Finalize that has not returned after a minute, a
+// second with MPICH (4.0.2 hangs there over TCP), is left behind: the process may exit.
 func (w *World) Close() error {
 	err := w.Barrier()
 	w.end(err == nil)
@@ -203,6 +203,15 @@ func (w *World) Close() error {
 
 // Abort ends all ranks of the job now.
 func (w *World) Abort(code int) { C.rl_abort(C.int(code)) }
+
+// patience is the time that MPI_Finalize has before it is left behind.
+var patience = time.Minute
+
+func init() {
+	if Library == "MPICH" {
+		patience = time.Second
+	}
+}
 
 // end gives up the handle; all says that all ranks do.
 func (w *World) end(all bool) {
@@ -215,11 +224,7 @@ func (w *World) end(all bool) {
 		unwatch()
 		if p.started {
 			p.done = true
-			wait := time.Minute
-			if Library == "MPICH" {
-				wait = 3 * time.Second
-			}
-			C.rl_finalize(C.int64_t(wait), C.int64_t(time.Second))
+			C.rl_finalize(C.int64_t(patience), C.int64_t(time.Second))
 		}
 	}
 }
