@@ -87,7 +87,9 @@ func slice(c rma.Comm, name string) int64 {
 	crowded := c.Size() > 2
 	switch {
 	case name == "mpi-win-lock" && mpi.Library == "MPICH" && c.Node().Count > 1 && crowded:
-		return spinning / 5 // it spins in MPI_Win_lock until the target has had the core and answered
+		return spinning / 25 // it spins in MPI_Win_lock until the target has had the core and answered
+	case name == "mpi-win-lock" && mpi.Library == "MPICH" && crowded:
+		return spinning / 5
 	case name == "mpi-win-lock" && mpi.Library == "MPICH":
 		return spinning
 	case c.Node().Count > 1 && crowded && mpi.Library == "MPICH":
