@@ -37,7 +37,9 @@ func TestLeftFinalize(t *testing.T) {
 			defer cancel()
 			j := mpitest.Job{Ranks: 4, Hosts: 2}
 			cmd, err := mpitest.Command(ctx, t.TempDir(), j, self, "-test.run=^TestPartLeavesFinalize$", "-test.v")
-			require.NoError(t, err)
+			if err != nil {
+				t.Skip(err)
+			}
 			at := slices.Index(cmd.Args, "fork")
 			require.Positive(t, at)
 			cmd.Args = slices.Replace(cmd.Args, at, at+1, options...)

@@ -30,7 +30,7 @@ func Prepare() {
 	}
 	unless("OMPI_MCA_osc", "sm,pt2pt") // rdma crashes in Compare_and_swap; Debian's file excludes pt2pt
 	// A rank that waits inside MPI shares its core, unless each has one: then a yield
-	// makes an operation on a far rank slower by half, for it comes back late.
+	// makes an operation on a far rank slower where others compute, for it comes back late.
 	if n, err := strconv.Atoi(os.Getenv("OMPI_COMM_WORLD_LOCAL_SIZE")); err != nil || n > runtime.NumCPU() {
 		unless(yielding, "1")
 	}
