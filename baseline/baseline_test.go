@@ -113,7 +113,7 @@ func TestExclusion(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			data, err := c.Allocate(rma.Data("data", locks))
+			data, err := c.Allocate(rma.DataSpec("data", locks))
 			if err != nil {
 				return err
 			}

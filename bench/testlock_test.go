@@ -19,7 +19,7 @@ var errOpen = errors.New("open failed on purpose")
 // testopen excludes nobody, testfail does not open at rank 1.
 func init() {
 	lock.Register(lock.Info{Name: "testrw", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
-		w, err := c.Allocate(rma.Counters("testrw", n))
+		w, err := c.Allocate(rma.CounterSpec("testrw", n))
 		return &table{w: w, n: n, works: true}, err
 	}, Params: []lock.Param{{Name: "wait"}, {Name: "start"}}, OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
 		if _, ok := s.Topology.(*topo.Topology); s.Topology != nil && !ok {
@@ -28,11 +28,11 @@ func init() {
 		if s.Topology != nil {
 			settings = append(settings, s) // one run at a time, without bands
 		}
-		w, err := c.Allocate(rma.Counters("testrw", s.Locks))
+		w, err := c.Allocate(rma.CounterSpec("testrw", s.Locks))
 		return &table{w: w, n: s.Locks, works: true}, err
 	}})
 	lock.Register(lock.Info{Name: "testopen", Open: func(c rma.Comm, n, home int) (lock.Table, error) {
-		w, err := c.Allocate(rma.Counters("testopen", n))
+		w, err := c.Allocate(rma.CounterSpec("testopen", n))
 		return &table{w: w, n: n}, err
 	}})
 	lock.Register(lock.Info{Name: "testfail", Open: func(c rma.Comm, n, home int) (lock.Table, error) {

@@ -196,7 +196,7 @@ func (t Tuner) knobs() []func(topo.Thresholds) knob {
 	for i := len(levels) - 1; i >= 0; i-- {
 		alone := true // nobody to pass the lock to
 		for e := range t.Topology.Elements(i) {
-			alone = alone && t.Topology.Fan(i, e) < 2
+			alone = alone && t.Topology.Arity(i, e) < 2
 		}
 		if alone || i == 0 && t.Lock == "rmamcs" {
 			continue

@@ -73,7 +73,7 @@ func newWorker(c, locks rma.Comm, lck *Lock, cfg *Config) (*worker, error) {
 	if err = agree(c, cfg, err); err != nil {
 		return nil, err
 	}
-	data, err := c.Allocate(rma.Data("bench data", (cfg.Locks+c.Size()-1)/c.Size()))
+	data, err := c.Allocate(rma.DataSpec("bench data", (cfg.Locks+c.Size()-1)/c.Size()))
 	if err != nil {
 		return nil, err
 	}

@@ -58,11 +58,11 @@ func (s Script) Run(c rma.Comm, info lock.Info) (History, error) {
 	if err != nil {
 		return History{}, err
 	}
-	data, err := c.Allocate(rma.Data("guarded", s.Locks*s.Words))
+	data, err := c.Allocate(rma.DataSpec("guarded", s.Locks*s.Words))
 	if err != nil {
 		return History{}, err
 	}
-	tickets, err := c.Allocate(rma.Counters("tickets", s.Locks))
+	tickets, err := c.Allocate(rma.CounterSpec("tickets", s.Locks))
 	if err != nil {
 		return History{}, err
 	}

@@ -31,7 +31,7 @@ const (
 
 func plantedInfo() lock.Info {
 	return lock.Info{Name: "planted", Open: func(c rma.Comm, _, home int) (lock.Table, error) {
-		w, err := c.Allocate(rma.Counters("planted", 2))
+		w, err := c.Allocate(rma.CounterSpec("planted", 2))
 		return &planted{w: w, home: home}, err
 	}}
 }

@@ -74,7 +74,7 @@ func (k *client) open(c rma.Comm) error {
 		return err
 	}
 	if k.p.Guard {
-		k.data, err = c.Allocate(rma.Data("guarded", 2))
+		k.data, err = c.Allocate(rma.DataSpec("guarded", 2))
 	}
 	return err
 }

@@ -131,7 +131,7 @@ func (t *Table) handOver(k int, succ int64) error {
 	// Listing 2, line 3, for the next time: nobody writes NEXT until a swap of TAIL
 	// shows the node again. Flushed here, as that swap would not order it.
 	w.Put(null, me, mine+next)
-	w.Handed(r)
+	w.HandedOver(r)
 	return w.Flush(me)
 }
 

@@ -16,7 +16,7 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		count, err := c.Allocate(rma.Data("count", 1))
+		count, err := c.Allocate(rma.DataSpec("count", 1))
 		if err != nil {
 			return err
 		}

@@ -293,13 +293,13 @@ func TestLocalCounts(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				data, err := c.Allocate(rma.Data("two words", 2))
+				data, err := c.Allocate(rma.DataSpec("two words", 2))
 				if err != nil {
 					return err
 				}
 				var own []*rma.Window // of readers
 				for range readers {
-					w, err := c.Allocate(rma.Data("unused", 1))
+					w, err := c.Allocate(rma.DataSpec("unused", 1))
 					if err != nil {
 						return err
 					}
@@ -384,7 +384,7 @@ func ExampleLocal() {
 		if err != nil {
 			return err
 		}
-		count, err := c.Allocate(rma.Data("count", 1))
+		count, err := c.Allocate(rma.DataSpec("count", 1))
 		if err != nil {
 			return err
 		}

@@ -96,31 +96,31 @@ func (w *Window) Backoff(target, disp int, seen int64, try int) error {
 	return w.t.Backoff(target, disp, seen, try)
 }
 
-// Linger waits a moment, of the order of a microsecond, for a word of the caller's own
+// SpinBriefly waits a moment, of the order of a microsecond, for a word of the caller's own
 // memory to hold something else than seen, and returns what it holds. It is for a rank
 // that is about to do something expensive that another one may make needless at any
 // time, and no way to wait: the word need not have changed. It is not Far.
-func (w *Window) Linger(disp int, seen int64) (int64, error) {
+func (w *Window) SpinBriefly(disp int, seen int64) (int64, error) {
 	if v, err := w.GetFlush(w.rank, disp); v != seen || err != nil {
 		return v, err
 	}
-	w.t.Linger(disp, seen)
+	w.t.SpinBriefly(disp, seen)
 	return w.GetFlush(w.rank, disp)
 }
 
-// Settle returns when the stores by which far ranks have changed flag words of the
+// SyncInboundStores returns when the stores by which far ranks have changed flag words of the
 // caller's own memory are over, as far as some rank has seen the change. Some
 // transports store a word twice (see docs/decisions/0002-mpi.md): a rank that writes
 // such a word itself again, without having spoken to the transport since, settles
 // first. It costs nothing where there are no far ranks, and one crossing otherwise.
-func (w *Window) Settle() error {
+func (w *Window) SyncInboundStores() error {
 	if w.t == nil || !w.caps.FarRanks {
 		return nil
 	}
-	return w.t.Settle()
+	return w.t.SyncInboundStores()
 }
 
-// Handed tells the backend that the caller has just let another rank go on, as an
+// HandedOver tells the backend that the caller has just let another rank go on, as an
 // Unlock with a successor does, and can itself wait a moment. Where ranks exceed
 // cores the backend gives the core away; elsewhere it does nothing. It changes no
 // word and orders nothing.
@@ -130,8 +130,8 @@ func (w *Window) Settle() error {
 // running, and every hand-over then waits for the machine's scheduler to come round
 // to the right one. A rank that goes to the end of the scheduler's queue before it
 // enters the lock's finds the two in the same order.
-func (w *Window) Handed(target int) {
+func (w *Window) HandedOver(target int) {
 	if w.crowded && w.t != nil {
-		w.t.Handed(target)
+		w.t.HandedOver(target)
 	}
 }

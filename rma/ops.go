@@ -231,7 +231,9 @@ func casLost(p *int64, v, cmp int64) int64 {
 // parked reports whether a rank may sleep on a word of the part. It is read after the
 // write, and sleepers look at the word after they announced themselves: one of the
 // two sees the other.
-func parked(part unsafe.Pointer, disp int) bool { return atomic.LoadUint32(Bed(part, disp)) != 0 }
+func parked(part unsafe.Pointer, disp int) bool {
+	return atomic.LoadUint32(SleeperCount(part, disp)) != 0
+}
 
 // ParkedOn reports whether a rank may sleep on a word that an operation has written.
 func (o *Operation) ParkedOn(part unsafe.Pointer) bool {

@@ -46,13 +46,13 @@ type Spec struct {
 	Regions []Region
 }
 
-// Data is the Spec of plain data: n words of class Flag.
-func Data(name string, n int) Spec {
+// DataSpec is the Spec of plain data: n words of class Flag.
+func DataSpec(name string, n int) Spec {
 	return Spec{Name: name, Regions: []Region{{Words: []Word{{Name: "data", Class: Flag}}, Count: n}}}
 }
 
-// Counters is the Spec of n words of class Far that everybody updates atomically.
-func Counters(name string, n int) Spec {
+// CounterSpec is the Spec of n words of class Far that everybody updates atomically.
+func CounterSpec(name string, n int) Spec {
 	return Spec{Name: name, Regions: []Region{{Words: []Word{{Name: "count", Class: Far}}, Count: n}}}
 }
 

@@ -110,7 +110,7 @@ func TestFingerprintTellsSpecsApart(t *testing.T) {
 		{Name: "a", Regions: []Region{{[]Word{w("bc", Far)}, 4}}},
 		{Name: "a", Regions: []Region{{[]Word{w("b", Far), w("c", Far)}, 1}, {[]Word{w("b", Far), w("c", Far)}, 1}}},
 		{Name: "a", Regions: []Region{{[]Word{w("c", Far), w("b", Far)}, 2}}},
-		Data("a", 4), Data("a", 5), Counters("a", 4), Data("b", 4),
+		DataSpec("a", 4), DataSpec("a", 5), CounterSpec("a", 4), DataSpec("b", 4),
 	}
 	seen := map[int64]int{}
 	for i, s := range specs {
@@ -125,7 +125,7 @@ func TestFingerprintTellsSpecsApart(t *testing.T) {
 }
 
 func TestDataAndCounters(t *testing.T) {
-	d, c := Data("d", 5), Counters("c", 6)
+	d, c := DataSpec("d", 5), CounterSpec("c", 6)
 	if d.Words() != 5 || d.Class(4) != Flag || c.Words() != 6 || c.Class(5) != Far {
 		t.Errorf("Data has %d words of class %v, Counters %d of class %v", d.Words(), d.Class(4), c.Words(), c.Class(5))
 	}

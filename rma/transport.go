@@ -94,12 +94,12 @@ type Transport interface {
 	// Backoff pauses before another try at a word that last held seen; try counts
 	// from 0.
 	Backoff(target, disp int, seen int64, try int) error
-	// Linger waits a moment for a word of the caller's to hold something else than seen.
-	Linger(disp int, seen int64)
-	// Settle is Window.Settle where some rank is far.
-	Settle() error
-	// Handed is Window.Handed on a crowded node.
-	Handed(target int)
+	// SpinBriefly waits a moment for a word of the caller's to hold something else than seen.
+	SpinBriefly(disp int, seen int64)
+	// SyncInboundStores is Window.SyncInboundStores where some rank is far.
+	SyncInboundStores() error
+	// HandedOver is Window.HandedOver on a crowded node.
+	HandedOver(target int)
 	// Wake is called after a CPU write into a part in which somebody is parked.
 	Wake(target int)
 	// Free closes the window. Collective.
@@ -108,15 +108,15 @@ type Transport interface {
 
 // HeaderBytes is the space that a backend keeps before the words of every part in
 // node memory. It begins with counters of the ranks that sleep until a word of the part
-// changes, Beds of them, each for some of the words; while that of a word is not 0, a CPU
+// changes, SleeperCounts of them, each for some of the words; while that of a word is not 0, a CPU
 // write to it calls Wake.
 const (
-	HeaderBytes = 64
-	Beds        = 8
+	HeaderBytes   = 64
+	SleeperCounts = 8
 )
 
 // Bed is the counter of the ranks that sleep on a word of a part, and on some others.
-func Bed(part unsafe.Pointer, disp int) *uint32 {
+func SleeperCount(part unsafe.Pointer, disp int) *uint32 {
 	return (*uint32)(unsafe.Add(part, int(bed(disp))*4-HeaderBytes))
 }
 

@@ -133,9 +133,9 @@ func (d direct) Await(target, disp int, c Cond) (int64, error) { return d.w.Awai
 func (d direct) Backoff(target, disp int, seen int64, try int) error {
 	return d.w.Backoff(target, disp, seen, try)
 }
-func (d direct) Settle() error     { return d.w.Settle() }
-func (d direct) Handed(target int) { d.w.Handed(target) }
+func (d direct) SyncInboundStores() error { return d.w.SyncInboundStores() }
+func (d direct) HandedOver(target int)    { d.w.HandedOver(target) }
 
-func (d direct) Linger(disp int, seen int64) { d.w.t.Linger(disp, seen) }
-func (d direct) Wake(target int)             { d.w.t.Wake(target) }
-func (d direct) Free() error                 { return d.w.Free() }
+func (d direct) SpinBriefly(disp int, seen int64) { d.w.t.SpinBriefly(disp, seen) }
+func (d direct) Wake(target int)                  { d.w.t.Wake(target) }
+func (d direct) Free() error                      { return d.w.Free() }

@@ -52,7 +52,7 @@ func (s *script) Backoff(target, disp int, seen int64, try int) error {
 	return nil
 }
 
-func (s *script) Handed(int)      {}
+func (s *script) HandedOver(int)  {}
 func (s *script) Wake(target int) { s.note("wake %d", target) }
 func (s *script) Free() error     { s.note("free"); return nil }
 
@@ -92,7 +92,7 @@ func window(t *testing.T, mates ...int) (w *rma.Window, s *script, bed func(mate
 		Spec: threeClasses, T: s, Base: base, Stride: stride, Caps: rma.Caps{Transport: "script", FarRanks: len(mates) < 4},
 	})
 	t.Cleanup(func() { mem[0] = 0 }) // keeps the memory
-	return w, s, func(mate, disp int) *uint32 { return rma.Bed(unsafe.Add(base, mate*stride), disp) }
+	return w, s, func(mate, disp int) *uint32 { return rma.SleeperCount(unsafe.Add(base, mate*stride), disp) }
 }
 
 func (s *script) expect(t *testing.T, what string, want ...string) {

@@ -4,7 +4,7 @@
 //	HPDC 2016 (rma-rw), section 3.5.
 //
 // It is the distributed tree of queues of that paper without readers: package
-// internal/dt, which says what the words are and where it differs from Listings 4 and
+// internal/queuetree, which says what the words are and where it differs from Listings 4 and
 // 5. With a topology of one level it is D-MCS.
 //
 // # Fairness

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rmalock/rmalock/internal/dt"
+	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
@@ -13,14 +13,14 @@ import (
 
 // MaxHeld is the number of locks of one Table that a rank may hold or wait for at
 // once. One more is lock.ErrTooManyHeld.
-const MaxHeld = dt.MaxHeld
+const MaxHeld = queuetree.MaxHeld
 
 // Config of a Table.
 type Config struct {
 	Locks int // number of locks; 0 means 1
 	Home  int // rank that hosts the root's TAIL of lock 0; lock id is at (Home+id) mod Size
 	// Topology of the ranks; its levels are those of the tree. nil means what
-	// topo.Discover finds, with the levels that topo.Topology.Suited picks.
+	// topo.Discover finds, with the levels that topo.Topology.DefaultView picks.
 	Topology *topo.Topology
 	// TL is T_L,i by level: how often the lock is passed within an element of the level
 	// before it goes to another one. TL[0] has no meaning, as nothing is outside the
@@ -60,7 +60,7 @@ func parseLeaf(text string) (Leaf, error) {
 
 // A Table is one rank's handle on an array of RMA-MCS locks.
 type Table struct {
-	t    *dt.Tree
+	t    *queuetree.Tree
 	cfg  Config
 	size int
 }
@@ -74,19 +74,19 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg.Topology = t.Suited()
+		cfg.Topology = t.DefaultView()
 	}
 	if cfg.TL == nil {
 		cfg.TL = cfg.Topology.Defaults().TL
 	}
-	d := dt.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL}
+	d := queuetree.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL}
 	d.Adapt = cfg.Adapt
 	d.Crowd = cfg.Leaf == Crowd || cfg.Leaf == Auto && packed(c)
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
 	}
 	cfg.Locks = d.Locks
-	t, err := dt.New(c, d)
+	t, err := queuetree.New(c, d)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +118,13 @@ func init() {
 			cfg := Config{Locks: s.Locks, Home: s.Home}
 			cfg.Topology, _ = s.Topology.(*topo.Topology)
 			var err error
-			if cfg.TL, err = dt.ParseTL("rmamcs", s.Params["TL"]); err != nil {
+			if cfg.TL, err = queuetree.ParseTL("rmamcs", s.Params["TL"]); err != nil {
 				return nil, err
 			}
 			if cfg.Leaf, err = parseLeaf(s.Params["LEAF"]); err != nil {
 				return nil, err
 			}
-			if cfg.Adapt, err = dt.ParseSwitch("rmamcs", "ADAPT", s.Params["ADAPT"]); err != nil {
+			if cfg.Adapt, err = queuetree.ParseSwitch("rmamcs", "ADAPT", s.Params["ADAPT"]); err != nil {
 				return nil, err
 			}
 			return New(c, cfg)

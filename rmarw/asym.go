@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rmalock/rmalock/internal/dt"
+	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -141,7 +141,7 @@ func (t *Table) pollEnter(ctx context.Context, c counter, id int) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("rmarw: lock %d: %w (%w)", id, lock.ErrDeadline, context.Cause(ctx))
 		}
-		if err := t.Pause(try); err != nil {
+		if err := t.Backoff(try); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (t *Table) doShut(cs []counter) error {
 		}
 	}
 	if t.cfg.Adapt && few { // T_R is how many more are let in: fewer where they stop coming before
-		t.tr = dt.Moved(t.tr, t.cfg.Thresholds.TR, !many)
+		t.tr = queuetree.NextThreshold(t.tr, t.cfg.Thresholds.TR, !many)
 	}
 	for i, c := range cs {
 		d[i] |= shut

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rmalock/rmalock/internal/dt"
+	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
@@ -13,7 +13,7 @@ import (
 
 // MaxHeld is the number of locks of one Table that a rank may hold or wait for at
 // once, in either mode. One more is lock.ErrTooManyHeld.
-const MaxHeld = dt.MaxHeld
+const MaxHeld = queuetree.MaxHeld
 
 // MaxTR is the largest T_R: what DEPART can count in a phase.
 const MaxTR = 1<<(phaseShift-1) - 1
@@ -23,7 +23,7 @@ type Config struct {
 	Locks int // number of locks; 0 means 1
 	Home  int // rank that hosts the root's TAIL of lock 0; lock id is at (Home+id) mod Size
 	// Topology of the ranks; its levels are those of the tree. nil means what
-	// topo.Discover finds, with the levels that topo.Topology.Suited picks.
+	// topo.Discover finds, with the levels that topo.Topology.DefaultView picks.
 	Topology *topo.Topology
 	// Thresholds; zero fields are filled in by topo.Topology.Fill. TDC says where the
 	// physical counters are; TL is T_L,i by level, and TL[0] how often writers pass the
@@ -87,7 +87,7 @@ func init() {
 			cfg := Config{Locks: s.Locks, Home: s.Home}
 			cfg.Topology, _ = s.Topology.(*topo.Topology)
 			var err error
-			if cfg.Thresholds.TL, err = dt.ParseTL("rmarw", s.Params["TL"]); err != nil {
+			if cfg.Thresholds.TL, err = queuetree.ParseTL("rmarw", s.Params["TL"]); err != nil {
 				return nil, err
 			}
 			if text := s.Params["TR"]; text != "" {
@@ -107,7 +107,7 @@ func init() {
 			default:
 				return nil, fmt.Errorf("rmarw: LEAF is %q, want mcs or crowd: %w", text, lock.ErrConfig)
 			}
-			if cfg.Adapt, err = dt.ParseSwitch("rmarw", "ADAPT", s.Params["ADAPT"]); err != nil {
+			if cfg.Adapt, err = queuetree.ParseSwitch("rmarw", "ADAPT", s.Params["ADAPT"]); err != nil {
 				return nil, err
 			}
 			if text := s.Params["DC"]; text != "" {

@@ -55,7 +55,7 @@ func step(a, gate int64) int64 {
 type counter struct{ host, disp int }
 
 func (t *Table) counter(k, id int) counter {
-	return counter{t.counters.HostOf(k, id), t.tree.More + id/t.counters.Count(k)*t.words()}
+	return counter{t.counters.HostOf(k, id), t.tree.ExtraBase + id/t.counters.Count(k)*t.words()}
 }
 
 // batch is how many counters a writer looks at together.
@@ -90,11 +90,11 @@ func (t *Table) each(id int, f func(cs []counter) error) error {
 
 // LeaveFirst: a reader that opens a phase relies on it; an asymmetric counter's DOOR has
 // one writer at a time, the one that has the root.
-func (t *Table) LeaveFirst() bool { return !t.asym }
+func (t *Table) DequeueBeforeRelease() bool { return !t.asym }
 
-// Take takes lock id from the readers: Listing 7, lines 14 to 22. The caller is at the
+// Acquire takes lock id from the readers: Listing 7, lines 14 to 22. The caller is at the
 // head of the root's queue.
-func (t *Table) Take(id int) error { return t.each(id, t.close) }
+func (t *Table) Acquire(id int) error { return t.each(id, t.close) }
 
 // words is a word of each counter of a batch.
 type words [batch]int64
@@ -209,9 +209,9 @@ func (t *Table) await(c counter) error {
 	}
 }
 
-// Give gives lock id to the readers: Listing 6's reset_counters. The caller has set
+// Release gives lock id to the readers: Listing 6's reset_counters. The caller has set
 // WRITE everywhere, and all readers have departed.
-func (t *Table) Give(id int, more bool) (waited bool, err error) {
+func (t *Table) Release(id int, more bool) (waited bool, err error) {
 	t.more, t.waited = more, false
 	err = t.each(id, t.open)
 	return t.waited, err
@@ -256,8 +256,8 @@ func (t *Table) doOpen(cs []counter) error {
 	return w.FlushAll()
 }
 
-// Left tells readers that saw this rank in the root's queue that it is gone.
-func (t *Table) Left(id int) error {
+// Withdrawn tells readers that saw this rank in the root's queue that it is gone.
+func (t *Table) Withdrawn(id int) error {
 	if t.asym {
 		return nil // none looks there
 	}
@@ -273,9 +273,9 @@ func (t *Table) doRing(cs []counter) error {
 	return w.FlushAll()
 }
 
-// Try takes lock id from the readers if none of them has or wants it. The caller is
+// TryAcquire takes lock id from the readers if none of them has or wants it. The caller is
 // alone in the root's queue.
-func (t *Table) Try(id int) (bool, error) {
+func (t *Table) TryAcquire(id int) (bool, error) {
 	if t.asym {
 		return t.tryShut(id)
 	}
@@ -333,7 +333,7 @@ func (t *Table) tryClose(c counter) (bool, error) {
 	}
 }
 
-// Pause waits before another Try.
-func (t *Table) Pause(try int) error {
+// Backoff waits before another TryAcquire.
+func (t *Table) Backoff(try int) error {
 	return t.tree.W.Backoff(t.block.host, t.block.disp, t.seen, try)
 }

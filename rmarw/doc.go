@@ -3,7 +3,7 @@
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), sections 3.1 to 3.4, Listings 4 to 10.
 //
-// Writers meet in the distributed tree of queues (package internal/dt). Readers meet
+// Writers meet in the distributed tree of queues (package internal/queuetree). Readers meet
 // in the distributed counter: each touches one of its physical counters, writers all
 // of them.
 //

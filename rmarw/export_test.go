@@ -3,7 +3,7 @@ package rmarw
 // StartAt sets the phase of the counters that the rank hosts, before anybody uses them.
 func (t *Table) StartAt(phase int64) error {
 	w := t.tree.W
-	for disp := t.tree.More; disp < w.Words(); disp += t.words() {
+	for disp := t.tree.ExtraBase; disp < w.Words(); disp += t.words() {
 		if t.asym { // and arrivals wrap
 			if err := w.PutFlush(phase&(1<<(61-limitBits)-1)*nextPhase, w.Rank(), disp+door); err != nil {
 				return err

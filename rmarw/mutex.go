@@ -3,14 +3,14 @@ package rmarw
 import (
 	"context"
 
-	"github.com/rmalock/rmalock/internal/dt"
+	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
 )
 
 // An RWMutex is a handle on one lock of a table.
 type RWMutex struct {
 	t      *Table
-	writer dt.Mutex
+	writer queuetree.Mutex
 	id     int
 }
 

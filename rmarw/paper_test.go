@@ -84,7 +84,7 @@ func (t *printed) Unlock(_ int, mode lock.Mode) error {
 func (t *printed) next(i int) int   { return wNext + wQueue*(i-1) }
 func (t *printed) status(i int) int { return wStatus + wQueue*(i-1) }
 func (t *printed) tail(i int) (rank, disp int) {
-	return t.topo.Lead(i-1, t.topo.Element(t.p, i-1)), wTail + wQueue*(i-1)
+	return t.topo.FirstRank(i-1, t.topo.Element(t.p, i-1)), wTail + wQueue*(i-1)
 }
 
 // put is a Put and its Flush.

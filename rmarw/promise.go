@@ -81,7 +81,7 @@ func (t *Table) Idle() error {
 		return fmt.Errorf("rmarw: a rank shares %d locks", t.nshared)
 	}
 	w := t.tree.W
-	for disp := t.tree.More; disp < w.Words(); disp += t.words() {
+	for disp := t.tree.ExtraBase; disp < w.Words(); disp += t.words() {
 		if t.asym {
 			if err := t.asymIdle(disp); err != nil {
 				return err

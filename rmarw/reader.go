@@ -180,7 +180,7 @@ func (t *Table) rpoll(ctx context.Context, c counter, id int) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("rmarw: lock %d: %w (%w)", id, lock.ErrDeadline, context.Cause(ctx))
 		}
-		if err := t.Pause(try); err != nil {
+		if err := t.Backoff(try); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rmalock/rmalock/internal/dt"
+	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
@@ -13,7 +13,7 @@ import (
 
 // A Table is one rank's handle on an array of RMA-RW locks.
 type Table struct {
-	tree     *dt.Tree
+	tree     *queuetree.Tree
 	counters *topo.Counters
 	cfg      Config
 	own      int // number of the rank's counter
@@ -37,8 +37,8 @@ type Table struct {
 }
 
 var (
-	_ lock.Checked = (*Table)(nil)
-	_ dt.Beyond    = (*Table)(nil)
+	_ lock.Checked       = (*Table)(nil)
+	_ queuetree.RootGate = (*Table)(nil)
 )
 
 // New opens a table of locks. Collective; all ranks pass the same Config.
@@ -49,7 +49,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg.Topology = t.Suited()
+		cfg.Topology = t.DefaultView()
 		if cfg.Crowd && len(cfg.Topology.Levels()) == 1 {
 			if cfg.Topology, err = t.Pick("node"); err != nil {
 				return nil, fmt.Errorf("rmarw: Config.Crowd: %w (%w)", err, lock.ErrConfig)
@@ -67,7 +67,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		return nil, fmt.Errorf("rmarw: Config.Thresholds.TDC: %w (%w)", err, lock.ErrConfig)
 	}
 	t.own = t.counters.Index(c.Rank())
-	d := dt.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, Beyond: t}
+	d := queuetree.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, RootGate: t}
 	d.Crowd, d.Adapt = cfg.Crowd, cfg.Adapt
 	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && c.Node().Count > 1
 	d.Local = wanted && t.counters.Count(t.own) <= maxReaders && t.counters.Near(t.own, c.Node())
@@ -79,7 +79,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	cfg.Locks = d.Locks
 	t.cfg = cfg
-	if t.tree, err = dt.New(c, d); err != nil {
+	if t.tree, err = queuetree.New(c, d); err != nil {
 		return nil, err
 	}
 	if cfg.DC == Asymmetric && !t.asym {
@@ -98,8 +98,8 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	return t, nil
 }
 
-// Words are the counters' regions of the tree's window.
-func (t *Table) Words(local bool) []rma.Region {
+// Regions are the counters' regions of the tree's window.
+func (t *Table) Regions(local bool) []rma.Region {
 	if t.asym = local; local {
 		t.close, t.open = t.doShut, t.doReopen
 		return []rma.Region{{Count: t.hosted(), Words: []rma.Word{

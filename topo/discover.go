@@ -153,7 +153,7 @@ func (t *Topology) noteNodes(places []Place) {
 	level, ok := t.Find("node")
 	for e := 0; ok && e < t.Elements(level); e++ {
 		for _, r := range t.Ranks(level, e) {
-			if home := t.Lead(level, e); places[r].Node != places[home].Node {
+			if home := t.FirstRank(level, e); places[r].Node != places[home].Node {
 				t.notes = append(t.notes, fmt.Sprintf("ranks %d and %d share node %d, but no memory: locks that span them use the network there", home, r, e))
 				return
 			}

@@ -34,7 +34,7 @@
 // is numa and no cache. Only elements that have ranks are elements.
 //
 // A lock need not use all of them: [Topology.Pick] is a view with those that its
-// user names, and [Topology.Suited] one with those that suit the machine.
+// user names, and [Topology.DefaultView] one with those that suit the machine.
 //
 // # Counting
 //

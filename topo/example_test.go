@@ -13,13 +13,13 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	t = t.Suited() // cores have one rank each: no level for a lock
+	t = t.DefaultView() // cores have one rank each: no level for a lock
 	const rank = 13
 	levels := t.Levels()
 	last := len(levels) - 1
 	for i, e := last, t.Element(rank, last); ; i-- {
 		fmt.Printf("%s %d of %d: ranks %s, %d compete, tail at rank %d\n", levels[i].Name, e, levels[i].Elements,
-			topo.MakeSet(t.Ranks(i, e)...), t.Fan(i, e), t.Host(i, e))
+			topo.MakeSet(t.Ranks(i, e)...), t.Arity(i, e), t.Host(i, e))
 		if i == 0 {
 			break
 		}
@@ -78,7 +78,7 @@ func ExampleTopology_Fill() {
 	if err != nil {
 		panic(err)
 	}
-	t = t.Suited()
+	t = t.DefaultView()
 	th, err := t.Fill(topo.Thresholds{TR: 10000})
 	if err != nil {
 		panic(err)

@@ -5,8 +5,8 @@ import "github.com/rmalock/rmalock/rma"
 // Count is the number of ranks of an element.
 func (t *Topology) Count(level, element int) int { return int(t.levels[level].count[element]) }
 
-// Lead is the lowest rank of an element.
-func (t *Topology) Lead(level, element int) int {
+// FirstRank is the lowest rank of an element.
+func (t *Topology) FirstRank(level, element int) int {
 	// Elements are numbered by their lowest rank, at every level inside too, so it
 	// is the first in the order of the tree.
 	return int(t.order[t.levels[level].start[element]])
@@ -15,12 +15,12 @@ func (t *Topology) Lead(level, element int) int {
 // Up is the element at the level outside a level, which must not be 0, that an
 // element is in: where a writer goes from level i to i-1 (rma-rw, section 3.3.1).
 func (t *Topology) Up(level, element int) int {
-	return int(t.levels[level-1].of[t.Lead(level, element)])
+	return int(t.levels[level-1].of[t.FirstRank(level, element)])
 }
 
-// Fan is the number that may compete in the queue of an element: the elements
+// Arity is the number that may compete in the queue of an element: the elements
 // inside it at the next level, or its ranks at the innermost one. It walks them.
-func (t *Topology) Fan(level, element int) int {
+func (t *Topology) Arity(level, element int) int {
 	part := t.part(level, element)
 	if level == len(t.levels)-1 {
 		return len(part)

@@ -20,7 +20,7 @@ func checkMaps(t *testing.T, topo *Topology) {
 		for e := range topo.Elements(i) {
 			ranks := topo.Ranks(i, e)
 			require.Equal(t, len(ranks), topo.Count(i, e))
-			require.Equal(t, ranks[0], topo.Lead(i, e))
+			require.Equal(t, ranks[0], topo.FirstRank(i, e))
 			require.Contains(t, ranks, topo.Host(i, e), "host of level %d element %d", i, e)
 			require.Equal(t, topo.Host(i, e), topo.HostOf(i, e, 0))
 			load[topo.Host(i, e)]++
@@ -44,7 +44,7 @@ func checkMaps(t *testing.T, topo *Topology) {
 					inner[r] = true
 				}
 			}
-			require.Equal(t, len(inner), topo.Fan(i, e))
+			require.Equal(t, len(inner), topo.Arity(i, e))
 		}
 	}
 	for r, n := range load {
@@ -160,7 +160,7 @@ func TestUpIsTheWayOfAWriter(t *testing.T) {
 	topo := shapes(t)["lopsided"]
 	var way []string
 	for level, e := 3, topo.Element(8, 3); ; level-- {
-		way = append(way, fmt.Sprintf("%s %s: ranks %s of %d", topo.Levels()[level].Name, topo.Label(level, e), MakeSet(topo.Ranks(level, e)...), topo.Fan(level, e)))
+		way = append(way, fmt.Sprintf("%s %s: ranks %s of %d", topo.Levels()[level].Name, topo.Label(level, e), MakeSet(topo.Ranks(level, e)...), topo.Arity(level, e)))
 		if level == 0 {
 			break
 		}
@@ -190,7 +190,7 @@ func TestMapsAllocateNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for level := 3; level > 0; level-- {
 			e := topo.Element(1000, level)
-			_ = topo.Host(level, e) + topo.HostOf(level, e, 7) + topo.Up(level, e) + topo.Fan(level, e) + topo.Lead(level, e) + topo.Count(level, e)
+			_ = topo.Host(level, e) + topo.HostOf(level, e, 7) + topo.Up(level, e) + topo.Arity(level, e) + topo.FirstRank(level, e) + topo.Count(level, e)
 		}
 		_ = topo.Meet(3, 4000) + c.Of(1000) + c.Index(7) + c.Host(3) + c.Len()
 	}))

@@ -33,13 +33,13 @@ func (t *Topology) Pick(names ...string) (*Topology, error) {
 	return t.view(keep), nil
 }
 
-// Suited is the view that suits a lock when its user picks no levels: the machine,
+// DefaultView is the view that suits a lock when its user picks no levels: the machine,
 // racks or switches, the node, and sockets or NUMA nodes where a node has several.
 // A level stays if it is neither the whole machine nor single ranks nor the same as
 // another one, but of the levels inside a node only the outermost, and no caches and
 // cores: each level costs every uncontended acquire an operation on one more queue,
 // and inside a NUMA node a lock is about as cheap to pass to one rank as to another.
-func (t *Topology) Suited() *Topology {
+func (t *Topology) DefaultView() *Topology {
 	keep := make([]bool, len(t.levels))
 	keep[0] = true
 	parts, inner := t.Size(), 0
@@ -174,7 +174,7 @@ func (t *Topology) relabel(outer, level int) []string {
 	out := make([]string, t.Elements(level))
 	next := make([]int, t.Elements(outer)) // positions, where labels are those
 	for e := range out {
-		r := t.Lead(level, e)
+		r := t.FirstRank(level, e)
 		if t.plain {
 			o := t.Element(r, outer)
 			out[e] = strconv.Itoa(next[o])

@@ -29,7 +29,7 @@ func TestPick(t *testing.T) {
 	require.Equal(t, "rack:2 numa:8 rank:4", view.String())
 	require.Equal(t, "7", view.Label(2, 15), "its position in the rack")
 	require.Equal(t, 1, view.Up(2, 15))
-	require.Equal(t, 8, view.Fan(1, 1))
+	require.Equal(t, 8, view.Arity(1, 1))
 	for e := range view.Elements(2) {
 		require.Equal(t, topo.Ranks(3, e), view.Ranks(2, e), "elements keep their numbers")
 		require.Equal(t, topo.Host(3, e), view.Host(2, e))
@@ -47,7 +47,7 @@ func TestPick(t *testing.T) {
 	flat, err := topo.Pick()
 	require.NoError(t, err)
 	require.Equal(t, []Level{{"machine", 1}}, flat.Levels())
-	require.Equal(t, 64, flat.Fan(0, 0))
+	require.Equal(t, 64, flat.Arity(0, 0))
 	checkInvariants(t, flat)
 	all, err := topo.Pick("machine", "rack", "node", "numa", "core")
 	require.NoError(t, err)
@@ -123,10 +123,10 @@ func TestSuited(t *testing.T) {
 		}
 		topo, err := Parse(text)
 		require.NoError(t, err)
-		view := topo.Suited()
+		view := topo.DefaultView()
 		require.Equal(t, want, sketch(view), text)
 		checkInvariants(t, view)
-		require.Same(t, view, topo.Suited())
+		require.Same(t, view, topo.DefaultView())
 	}
 }
 
@@ -140,7 +140,7 @@ func TestSizeOfMany(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	views, counters := make([]*Topology, 1000), make([]*Counters, 1000)
 	for r := range views {
-		views[r] = topo.Suited()
+		views[r] = topo.DefaultView()
 		counters[r], err = views[r].Counters(TDC{})
 		require.NoError(t, err)
 	}

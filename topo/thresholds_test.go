@@ -27,7 +27,7 @@ func TestSection6(t *testing.T) {
 	} {
 		topo, err := Parse(c.text)
 		require.NoError(t, err)
-		topo = topo.Suited()
+		topo = topo.DefaultView()
 		th := topo.Defaults()
 		require.Equal(t, c.tl, th.TL, c.text)
 		require.Equal(t, c.tr, th.TR, c.text)
@@ -103,7 +103,7 @@ func TestFill(t *testing.T) {
 // told is what a lock on a topology would be made with when nothing is set.
 func told(t *testing.T, topo *Topology) string {
 	t.Helper()
-	topo = topo.Suited()
+	topo = topo.DefaultView()
 	th := topo.Defaults()
 	c, err := topo.Counters(th.TDC)
 	require.NoError(t, err)

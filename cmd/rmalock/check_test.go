@@ -51,7 +51,7 @@ var twisted lock.Setting
 
 func init() {
 	open := func(c rma.Comm, _, home int) (lock.Table, error) {
-		w, err := c.Allocate(rma.Counters("broken", 1))
+		w, err := c.Allocate(rma.CounterSpec("broken", 1))
 		return &broken{w, home}, err
 	}
 	lock.Register(lock.Info{

@@ -135,7 +135,7 @@ func (d *description) topology() (*topo.Topology, error) {
 // view is the levels that a lock uses.
 func (d *description) view(t *topo.Topology) (*topo.Topology, error) {
 	if d.levels == "" {
-		return t.Suited(), nil
+		return t.DefaultView(), nil
 	}
 	var names []string
 	for name := range strings.SplitSeq(d.levels, ",") {

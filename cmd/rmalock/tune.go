@@ -130,7 +130,7 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 			return err
 		}
 		t := o.tuner
-		t.Topology = found.Suited()
+		t.Topology = found.DefaultView()
 		var bar *progress
 		if c.Rank() == 0 {
 			bar = newProgress(cmd.ErrOrStderr())

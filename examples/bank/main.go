@@ -64,7 +64,7 @@ func (b *bank) place(account int) (rank, disp int) { return account % b.ranks, a
 func trade(c rma.Comm) error {
 	// A balance has one writer at a time, who holds the lock: plain data, class Flag,
 	// and no atomics.
-	balances, err := c.Allocate(rma.Data("balances", perRank))
+	balances, err := c.Allocate(rma.DataSpec("balances", perRank))
 	if err != nil {
 		return err
 	}

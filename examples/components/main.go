@@ -107,7 +107,7 @@ func join(c rma.Comm, g graph.Source) error {
 	// Written by the holder of the vertex's lock alone, read by everybody without it:
 	// that is what words of class Flag allow.
 	per := (vertices + c.Size() - 1) / c.Size()
-	if f.parents, err = c.Allocate(rma.Data("parents", per)); err != nil {
+	if f.parents, err = c.Allocate(rma.DataSpec("parents", per)); err != nil {
 		return err
 	}
 	if f.locks, err = dmcs.New(c, dmcs.Config{Locks: vertices}); err != nil {

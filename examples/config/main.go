@@ -64,7 +64,7 @@ type table struct {
 
 // serve is the program of one rank.
 func serve(c rma.Comm) error {
-	data, err := c.Allocate(rma.Data("config", entries*words))
+	data, err := c.Allocate(rma.DataSpec("config", entries*words))
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func count(c rma.Comm) error {
 	per := (counters + c.Size() - 1) / c.Size() // windows have the same size at all ranks
 	// Counters are words that everybody updates by atomics: class Far. Allocate is
 	// collective, like every call that opens something; the words are zero.
-	w, err := c.Allocate(rma.Counters("counters", per))
+	w, err := c.Allocate(rma.CounterSpec("counters", per))
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func count(c *mpi.World, start string) error {
 	}
 
 	// Windows and locks: as in a program without gompi.
-	histogram, err := c.Allocate(rma.Data("histogram", bins))
+	histogram, err := c.Allocate(rma.DataSpec("histogram", bins))
 	if err != nil {
 		return err
 	}

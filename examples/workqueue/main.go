@@ -105,7 +105,7 @@ type pool struct {
 
 // work is the program of one rank.
 func work(c rma.Comm, queens int) error {
-	queues, err := c.Allocate(rma.Data("queues", tasks+capacity*taskWords))
+	queues, err := c.Allocate(rma.DataSpec("queues", tasks+capacity*taskWords))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func work(c rma.Comm, queens int) error {
 	if err != nil {
 		return err
 	}
-	open, err := c.Allocate(rma.Counters("open", 1))
+	open, err := c.Allocate(rma.CounterSpec("open", 1))
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func checkHistory(p *probe) {
 	if h == nil {
 		return
 	}
-	tickets := p.Open(rma.Counters("tickets", 1))
+	tickets := p.Open(rma.CounterSpec("tickets", 1))
 	if tickets == nil {
 		return
 	}

@@ -38,10 +38,10 @@ func (p *probe) hall(n, home int) *hall {
 	for id := range t.Len() {
 		h.handles = append(h.handles, t.Mutex(id))
 	}
-	if h.data = p.Open(rma.Data("guarded", 2*t.Len())); h.data == nil {
+	if h.data = p.Open(rma.DataSpec("guarded", 2*t.Len())); h.data == nil {
 		return nil
 	}
-	if h.inside = p.Open(rma.Counters("inside", t.Len())); h.inside == nil {
+	if h.inside = p.Open(rma.CounterSpec("inside", t.Len())); h.inside == nil {
 		return nil
 	}
 	h.tries = p.tries(t) // and all begin together

@@ -194,7 +194,7 @@ func checkOnASplit(p *probe) {
 	if t == nil {
 		return
 	}
-	w, err := part.Allocate(rma.Data("part", 1))
+	w, err := part.Allocate(rma.DataSpec("part", 1))
 	if !p.Agreed(err) {
 		return
 	}

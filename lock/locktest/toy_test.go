@@ -71,7 +71,7 @@ func openToy(c rma.Comm, n, home int, f fault) (lock.Table, error) {
 	if n < 1 || home < 0 || home >= c.Size() {
 		return nil, fmt.Errorf("toy: %d locks at %d: %w", n, home, lock.ErrConfig)
 	}
-	w, err := c.Allocate(rma.Counters("toy", n))
+	w, err := c.Allocate(rma.CounterSpec("toy", n))
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func toWall(c rma.Comm) int64 {
 // other. It returns the caller's offset where it is a leader. Collective.
 func exchange(c rma.Comm, leaders []int) (off int64, err error) {
 	const question, answer = 0, 1
-	w, err := c.Allocate(rma.Data("clock", 2))
+	w, err := c.Allocate(rma.DataSpec("clock", 2))
 	if err != nil {
 		return 0, err
 	}

@@ -256,7 +256,7 @@ func (tr *Trace) collect() (byRank [][]span, err error) {
 	for _, n := range lens {
 		longest = max(longest, n)
 	}
-	w, err := c.Allocate(rma.Data("trace", int(longest)*words))
+	w, err := c.Allocate(rma.DataSpec("trace", int(longest)*words))
 	if err != nil {
 		return nil, err
 	}

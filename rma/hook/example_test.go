@@ -13,7 +13,7 @@ import (
 func ExampleCount() {
 	err := inproc.RunNodes(2, 1, func(c rma.Comm) error {
 		var n hook.Tally
-		w, err := hook.Count(c, &n).Allocate(rma.Counters("hits", 1))
+		w, err := hook.Count(c, &n).Allocate(rma.CounterSpec("hits", 1))
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func ExampleTrace() {
 		if c.Rank() == 1 {
 			c = hook.Trace(c, func(e hook.Event) { fmt.Println(e.String()[13:]) })
 		}
-		w, err := c.Allocate(rma.Counters("hits", 1))
+		w, err := c.Allocate(rma.CounterSpec("hits", 1))
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func TestTraceLogKeepsEvents(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		w, err := half.Allocate(rma.Data("d", 8))
+		w, err := half.Allocate(rma.DataSpec("d", 8))
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func TestManyRanks(t *testing.T) {
 		if want := ranks / 100; part.Size() != want || part.Rank() != c.Rank()/100 {
 			return fmt.Errorf("rank %d of %d in its part, want %d of %d", part.Rank(), part.Size(), c.Rank()/100, want)
 		}
-		w, err := c.Allocate(rma.Counters("w", 1))
+		w, err := c.Allocate(rma.CounterSpec("w", 1))
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ var waits = map[string]func(c rma.Comm, w *rma.Window) error{
 	"Barrier":   func(c rma.Comm, _ *rma.Window) error { return c.Barrier() },
 	"Allgather": func(c rma.Comm, _ *rma.Window) error { _, err := c.Allgather([]int64{1}); return err },
 	"Split":     func(c rma.Comm, _ *rma.Window) error { _, err := c.Split(0, 0); return err },
-	"Allocate":  func(c rma.Comm, _ *rma.Window) error { _, err := c.Allocate(rma.Data("d", 1)); return err },
+	"Allocate":  func(c rma.Comm, _ *rma.Window) error { _, err := c.Allocate(rma.DataSpec("d", 1)); return err },
 	"Free":      func(_ rma.Comm, w *rma.Window) error { return w.Free() },
 	"Await":     func(_ rma.Comm, w *rma.Window) error { _, err := w.Await(0, 0, rma.Equal(1)); return err },
 	"Backoff": func(_ rma.Comm, w *rma.Window) error {
@@ -84,7 +84,7 @@ func TestFailureWakesEverybody(t *testing.T) {
 		for nodes := 1; nodes <= 2; nodes++ {
 			var errs [4]error
 			err := inproc.RunNodes(nodes, 4/nodes, func(c rma.Comm) error {
-				w, err := c.Allocate(rma.Counters("w", 1))
+				w, err := c.Allocate(rma.CounterSpec("w", 1))
 				if err != nil {
 					return err
 				}
@@ -258,7 +258,7 @@ func TestShapes(t *testing.T) {
 // shows, for Far words of one's own too.
 func TestFarOperationsWaitForTheirFlush(t *testing.T) {
 	err := inproc.RunNodes(2, 1, func(c rma.Comm) error {
-		w, err := c.Allocate(rma.Counters("w", 1))
+		w, err := c.Allocate(rma.CounterSpec("w", 1))
 		if err != nil {
 			return err
 		}
@@ -292,7 +292,7 @@ func TestFarOperationsWaitForTheirFlush(t *testing.T) {
 func TestSleepers(t *testing.T) {
 	const ranks = 300
 	err := inproc.Run(ranks, func(c rma.Comm) error {
-		w, err := c.Allocate(rma.Data("w", 1))
+		w, err := c.Allocate(rma.DataSpec("w", 1))
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 // overwritten.
 func TestPendingElsewhere(t *testing.T) {
 	err := inproc.RunNodes(3, 1, func(c rma.Comm) error {
-		w, err := c.Allocate(rma.Counters("count", 1))
+		w, err := c.Allocate(rma.CounterSpec("count", 1))
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (s *segment) word(rank, disp int) *int64 {
 }
 
 // parked counts the sleepers on a word, and on some others, in the header of its part.
-func (s *segment) parked(rank, disp int) *uint32 { return rma.Bed(s.part(rank), disp) }
+func (s *segment) parked(rank, disp int) *uint32 { return rma.SleeperCount(s.part(rank), disp) }
 
 // A bed is where ranks sleep that await a word of certain parts.
 type bed struct {
@@ -140,19 +140,19 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	return len(kept), nil
 }
 
-// Linger lets other goroutines run.
-func (t *transport) Linger(disp int, seen int64) {
+// SpinBriefly lets other goroutines run.
+func (t *transport) SpinBriefly(disp int, seen int64) {
 	p := t.s.word(t.c.rank, disp)
 	for i := 0; i < lingers && atomic.LoadInt64(p) == seen; i++ {
 		runtime.Gosched()
 	}
 }
 
-// Settle: stores are done at once.
-func (t *transport) Settle() error { return nil }
+// SyncInboundStores: stores are done at once.
+func (t *transport) SyncInboundStores() error { return nil }
 
-// Handed lets other goroutines run.
-func (t *transport) Handed(int) { runtime.Gosched() }
+// HandedOver lets other goroutines run.
+func (t *transport) HandedOver(int) { runtime.Gosched() }
 
 func (t *transport) Wake(target int) { t.s.wake(target) }
 
@@ -160,7 +160,7 @@ const (
 	spins  = 30  // reads of the word before the first yield
 	yields = 100 // yields before sleep
 
-	lingers = 4 // yields of a Linger
+	lingers = 4 // yields of a SpinBriefly
 )
 
 func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {

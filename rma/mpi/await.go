@@ -25,7 +25,7 @@ const (
 	futexFor   = 100 * time.Millisecond // longest sleep
 	futexNear  = time.Millisecond       // and between looks at what MPI has to do
 	lookFor    = 100 * time.Microsecond // in C, before the first sleep
-	lingerFor  = 2 * time.Microsecond   // longest Linger
+	lingerFor  = 2 * time.Microsecond   // longest SpinBriefly
 	pauseFirst = time.Microsecond       // between polls of a far word, doubling
 	pauseLast  = 100 * time.Microsecond
 )
@@ -230,8 +230,8 @@ func (t *transport) rest(d time.Duration) {
 	}
 }
 
-// Linger spins, and yields to ranks that share the core.
-func (t *transport) Linger(disp int, seen int64) {
+// SpinBriefly spins, and yields to ranks that share the core.
+func (t *transport) SpinBriefly(disp int, seen int64) {
 	p := t.s.word(t.mate(t.c.rank), disp)
 	start := time.Now()
 	for yields := 0; yields < 2 || time.Since(start) < lingerFor; yields++ {
@@ -244,8 +244,8 @@ func (t *transport) Linger(disp int, seen int64) {
 	}
 }
 
-// Handed gives the core away.
-func (t *transport) Handed(int) { yield() }
+// HandedOver gives the core away.
+func (t *transport) HandedOver(int) { yield() }
 
 func (t *transport) Wake(target int) {
 	if m := t.mate(target); m >= 0 {

@@ -53,7 +53,7 @@ func TestPartHolderKilled(t *testing.T) {
 	c := needJob(t)
 	locks, err := dmcs.New(c, dmcs.Config{})
 	require.NoError(t, err)
-	held, err := c.Allocate(rma.Counters("held", 1))
+	held, err := c.Allocate(rma.CounterSpec("held", 1))
 	require.NoError(t, err)
 	if c.Rank() == 1 {
 		require.NoError(t, locks.Lock(context.Background(), 0, 0))
@@ -80,7 +80,7 @@ func TestHungFlush(t *testing.T) {
 
 func TestPartHungFlush(t *testing.T) {
 	c := needJob(t)
-	w, err := c.Allocate(rma.Counters("count", 1))
+	w, err := c.Allocate(rma.CounterSpec("count", 1))
 	require.NoError(t, err)
 	require.NoError(t, c.Barrier())
 	if c.Rank() == 1 {
@@ -129,10 +129,10 @@ func TestCrashHandlers(t *testing.T) {
 // on.
 func TestTooBig(t *testing.T) {
 	mpitest.Each(t, mpitest.OneHost(1, 3), func(t *testing.T, c rma.Comm) {
-		_, err := c.Allocate(rma.Data("huge", 1<<40))
+		_, err := c.Allocate(rma.DataSpec("huge", 1<<40))
 		require.ErrorContains(t, err, `window "huge"`)
 		require.ErrorContains(t, err, "bytes")
-		w, err := c.Allocate(rma.Data("small", 10))
+		w, err := c.Allocate(rma.DataSpec("small", 10))
 		require.NoError(t, err)
 		require.NoError(t, w.Free())
 	})
@@ -200,7 +200,7 @@ func goBuild() []string {
 func TestCollectivesDoNotBlock(t *testing.T) {
 	jobs := append(mpitest.OneHost(2), mpitest.Job{Ranks: 2, Hosts: 2})
 	mpitest.Each(t, jobs, func(t *testing.T, c rma.Comm) {
-		w, err := c.Allocate(rma.Counters("count", 1))
+		w, err := c.Allocate(rma.CounterSpec("count", 1))
 		require.NoError(t, err)
 		side, err := c.Split(0, c.Rank())
 		require.NoError(t, err)
@@ -226,7 +226,7 @@ func TestCollectivesDoNotBlock(t *testing.T) {
 func TestProgress(t *testing.T) {
 	const span, limit, tries = 500 * time.Millisecond, 5 * time.Millisecond, 5
 	mpitest.Each(t, []mpitest.Job{{Ranks: 2, Hosts: 2}}, func(t *testing.T, c rma.Comm) {
-		w, err := c.Allocate(rma.Counters("count", 2))
+		w, err := c.Allocate(rma.CounterSpec("count", 2))
 		require.NoError(t, err)
 		var p99, others time.Duration
 		for range tries {
@@ -273,7 +273,7 @@ func TestWakeUps(t *testing.T) {
 		if procs := runtime.GOMAXPROCS(0); procs < 2 {
 			t.Fatalf("GOMAXPROCS is %d on several nodes, want 2", procs)
 		}
-		w, err := c.Allocate(rma.Counters("count", 1))
+		w, err := c.Allocate(rma.CounterSpec("count", 1))
 		require.NoError(t, err)
 		for try := 1; ; try++ {
 			require.NoError(t, c.Barrier())
@@ -332,7 +332,7 @@ func cores() (machine, own time.Duration) {
 // all get their turn.
 func TestCrowd(t *testing.T) {
 	mpitest.Each(t, mpitest.OneHost(16), func(t *testing.T, c rma.Comm) {
-		w, err := c.Allocate(rma.Counters("go", 1))
+		w, err := c.Allocate(rma.CounterSpec("go", 1))
 		require.NoError(t, err)
 		for try := int64(1); ; try++ { // what the hypervisor takes counts as the rank's
 			require.NoError(t, c.Barrier())
@@ -386,7 +386,7 @@ func TestFreedSegmentsLeaveNothing(t *testing.T) {
 // TestRaceOfWakeups: many short waits across processes lose no wake-up.
 func TestRaceOfWakeups(t *testing.T) {
 	mpitest.Each(t, mpitest.OneHost(2, 4), func(t *testing.T, c rma.Comm) {
-		w, err := c.Allocate(rma.Data("baton", 1))
+		w, err := c.Allocate(rma.DataSpec("baton", 1))
 		require.NoError(t, err)
 		var wakes atomic.Int64
 		next := (c.Rank() + 1) % c.Size()

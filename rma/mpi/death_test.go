@@ -110,7 +110,7 @@ func TestPartHolderDies(t *testing.T) {
 	require.NoError(t, err)
 	locks, err := info.Open(c, 1, 0)
 	require.NoError(t, err)
-	held, err := c.Allocate(rma.Counters("held", 1))
+	held, err := c.Allocate(rma.CounterSpec("held", 1))
 	require.NoError(t, err)
 	if c.Rank() == 1 {
 		require.NoError(t, locks.Lock(context.Background(), 0, lock.Exclusive))

@@ -49,7 +49,7 @@ func (s *segment) own(mate, word int) *int64 { return (*int64)(unsafe.Add(s.part
 
 // asleep counts the ranks that sleep on a word of a mate, and on some others.
 func (s *segment) asleep(mate, disp int) *uint32 {
-	return rma.Bed(unsafe.Pointer(s.word(mate, 0)), disp)
+	return rma.SleeperCount(unsafe.Pointer(s.word(mate, 0)), disp)
 }
 
 // beats is the futex of all who sleep on a mate's part.

@@ -74,7 +74,7 @@ func checkApart(p *Probe) {
 	sizes := []int{1, 7, 8, 64, 511}
 	windows := make([]*rma.Window, len(sizes))
 	for i, n := range sizes {
-		if windows[i] = p.Open(rma.Data(fmt.Sprint("apart", i), n)); windows[i] == nil {
+		if windows[i] = p.Open(rma.DataSpec(fmt.Sprint("apart", i), n)); windows[i] == nil {
 			return
 		}
 	}
@@ -102,7 +102,7 @@ func checkApart(p *Probe) {
 
 func checkLarge(p *Probe) {
 	const n = 1 << 16
-	w := p.Open(rma.Counters("large", n))
+	w := p.Open(rma.CounterSpec("large", n))
 	if w == nil {
 		return
 	}
@@ -163,14 +163,14 @@ func checkBadSpec(p *Probe) {
 		_, err := p.Allocate(bad)
 		p.Is(fmt.Sprintf("Allocate of %+v", bad), err, rma.ErrSpec)
 	}
-	if w := p.Open(rma.Data("good", 1)); w != nil {
+	if w := p.Open(rma.DataSpec("good", 1)); w != nil {
 		p.Close(w)
 	}
 }
 
 func checkOpenAndFree(p *Probe) {
 	for i := range p.Rounds(100, 10) {
-		w := p.Open(rma.Data("again", 1+i))
+		w := p.Open(rma.DataSpec("again", 1+i))
 		if w == nil {
 			return
 		}
@@ -182,7 +182,7 @@ func checkOpenAndFree(p *Probe) {
 func checkManyAtOnce(p *Probe) {
 	windows := make([]*rma.Window, p.Rounds(40, 8))
 	for i := range windows {
-		if windows[i] = p.Open(rma.Counters(fmt.Sprint("many", i), 1)); windows[i] == nil {
+		if windows[i] = p.Open(rma.CounterSpec(fmt.Sprint("many", i), 1)); windows[i] == nil {
 			return
 		}
 	}

@@ -19,7 +19,7 @@ var atomicChecks = []check{
 // contend opens a window of counters and calls f for the words of the first and
 // the last rank: one is the caller's own for some rank, and both are far for most.
 func (p *Probe) contend(n int, f func(w *rma.Window, target int)) {
-	w := p.Open(rma.Counters("contended", n))
+	w := p.Open(rma.CounterSpec("contended", n))
 	if w == nil {
 		return
 	}

@@ -15,7 +15,7 @@ var awaitChecks = []check{
 	{"Await/Crowd", checkCrowd},
 	{"Await/ManyWords", checkManyWords},
 	{"Backoff", checkBackoff},
-	{"Linger", checkLinger},
+	{"SpinBriefly", checkLinger},
 }
 
 // checkRelations: conditions that hold already, signed, on words of every class.
@@ -152,7 +152,7 @@ func checkPingPong(p *Probe) {
 
 // checkRing passes a token round all ranks by additions.
 func checkRing(p *Probe) {
-	w := p.Open(rma.Counters("ring", 1))
+	w := p.Open(rma.CounterSpec("ring", 1))
 	if w == nil {
 		return
 	}
@@ -193,7 +193,7 @@ func checkCrowd(p *Probe) {
 // checkManyWords: ranks wait for different words of one part; each is woken by its
 // own, whatever the others do.
 func checkManyWords(p *Probe) {
-	w := p.Open(rma.Data("words", p.Size()))
+	w := p.Open(rma.DataSpec("words", p.Size()))
 	if w == nil {
 		return
 	}
@@ -212,7 +212,7 @@ func checkManyWords(p *Probe) {
 
 // checkBackoff: Backoff comes back when the word has changed, or will.
 func checkBackoff(p *Probe) {
-	w := p.Open(rma.Counters("backoff", p.Size()))
+	w := p.Open(rma.CounterSpec("backoff", p.Size()))
 	if w == nil {
 		return
 	}
@@ -235,7 +235,7 @@ func checkBackoff(p *Probe) {
 	p.Close(w)
 }
 
-// checkLinger: Linger comes back, at once or soon, with what the word holds; a node-mate
+// checkLinger: SpinBriefly comes back, at once or soon, with what the word holds; a node-mate
 // changes it.
 func checkLinger(p *Probe) {
 	w := p.Open(classes(1))
@@ -243,16 +243,16 @@ func checkLinger(p *Probe) {
 		return
 	}
 	disp := int(rma.Near)
-	p.Equal("a word that does not change", p.Value(w.Linger(disp, 0)), 0)
-	p.Equal("one that holds something else", p.Value(w.Linger(disp, 5)), 0)
+	p.Equal("a word that does not change", p.Value(w.SpinBriefly(disp, 0)), 0)
+	p.Equal("one that holds something else", p.Value(w.SpinBriefly(disp, 5)), 0)
 	p.Meet()
 	mates := w.Node().Ranks
 	next := mates[(slices.Index(mates, p.Rank())+1)%len(mates)]
 	p.OK(w.PutFlush(7, next, disp))
-	if v := p.Value(w.Linger(disp, 0)); v != 0 { // it promises no more than to come back
+	if v := p.Value(w.SpinBriefly(disp, 0)); v != 0 { // it promises no more than to come back
 		p.Equal("what a node-mate wrote", v, 7)
 	}
 	p.Meet()
-	p.Equal("what a node-mate has written", p.Value(w.Linger(disp, 0)), 7)
+	p.Equal("what a node-mate has written", p.Value(w.SpinBriefly(disp, 0)), 7)
 	p.Close(w)
 }

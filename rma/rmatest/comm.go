@@ -84,7 +84,7 @@ func checkClock(p *Probe) {
 
 // checkBarrier: nobody leaves before all have come.
 func checkBarrier(p *Probe) {
-	w := p.Open(rma.Counters("arrivals", 1))
+	w := p.Open(rma.CounterSpec("arrivals", 1))
 	if w == nil {
 		return
 	}

@@ -73,7 +73,7 @@ func checkAllocations(p *Probe) {
 				}},
 				{"Await", func() error { _, err := w.Await(target, 3, rma.Equal(0)); return err }},
 				{"Backoff", func() error { return w.Backoff(target, 3, 1, 0) }},
-				{"Linger", func() error { _, err := w.Linger(int(rma.Near)*n, 0); return err }},
+				{"SpinBriefly", func() error { _, err := w.SpinBriefly(int(rma.Near)*n, 0); return err }},
 			} {
 				p.NoAllocations(fmt.Sprintf("%s at rank %d", step.name, target), step.do)
 			}

@@ -64,7 +64,7 @@ func (p *Probe) refused(err error, a *access, w *rma.Window, target, disp int, s
 
 func checkRange(p *Probe) {
 	const n = 4
-	w := p.Open(rma.Counters("range", n))
+	w := p.Open(rma.CounterSpec("range", n))
 	if w == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func classesOn(p *Probe, w *rma.Window) {
 // around the refused one are done, and the next Flush is clean. The blocking forms
 // and Await flush or report likewise.
 func checkClears(p *Probe) {
-	w := p.Open(rma.Counters("clears", p.Size()))
+	w := p.Open(rma.CounterSpec("clears", p.Size()))
 	if w == nil {
 		return
 	}
@@ -191,7 +191,7 @@ func checkClears(p *Probe) {
 
 // checkFreed: everything on a window that was freed is ErrFreed.
 func checkFreed(p *Probe) {
-	w, other := p.Open(rma.Counters("freed", 8)), p.Open(rma.Counters("other", 1))
+	w, other := p.Open(rma.CounterSpec("freed", 8)), p.Open(rma.CounterSpec("other", 1))
 	if w == nil || other == nil {
 		return
 	}

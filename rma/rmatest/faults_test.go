@@ -195,19 +195,19 @@ var faults = []struct {
 		return w, err
 	}}},
 	{"different Specs are taken", "Allocate/Mismatch", badComm{allocate: func(c rma.Comm, s rma.Spec) (*rma.Window, error) {
-		return c.Allocate(rma.Counters("any", s.Words()))
+		return c.Allocate(rma.CounterSpec("any", s.Words()))
 	}}},
 	{"a bad Spec is taken", "Allocate/BadSpec", badComm{allocate: func(c rma.Comm, s rma.Spec) (*rma.Window, error) {
 		if s.Validate() != nil {
-			s = rma.Counters("any", 1)
+			s = rma.CounterSpec("any", 1)
 		}
 		return c.Allocate(s)
 	}}},
 	{"classes are forgotten", "Errors/Class", badComm{allocate: func(c rma.Comm, s rma.Spec) (*rma.Window, error) {
-		return c.Allocate(rma.Counters(s.Name, s.Words()))
+		return c.Allocate(rma.CounterSpec(s.Name, s.Words()))
 	}}},
 	{"parts are too long", "Errors/RankAndDisplacement", badComm{allocate: func(c rma.Comm, s rma.Spec) (*rma.Window, error) {
-		return c.Allocate(rma.Counters(s.Name, s.Words()+1))
+		return c.Allocate(rma.CounterSpec(s.Name, s.Words()+1))
 	}}},
 }
 

@@ -123,7 +123,7 @@ func checkAtomics(p *Probe) {
 }
 
 func checkWraparound(p *Probe) {
-	w := p.Open(rma.Counters("wrap", p.Size()))
+	w := p.Open(rma.CounterSpec("wrap", p.Size()))
 	if w == nil {
 		return
 	}
@@ -195,7 +195,7 @@ func checkOrderOnAWord(p *Probe) {
 // checkManyResults: MaxPending results are readable after one Flush, whatever ranks
 // they came from.
 func checkManyResults(p *Probe) {
-	w := p.Open(rma.Counters("results", rma.MaxPending))
+	w := p.Open(rma.CounterSpec("results", rma.MaxPending))
 	if w == nil {
 		return
 	}
@@ -222,7 +222,7 @@ func checkManyResults(p *Probe) {
 // the others to theirs.
 func checkFlushByTarget(p *Probe) {
 	n := p.Size()
-	w := p.Open(rma.Counters("flushes", n))
+	w := p.Open(rma.CounterSpec("flushes", n))
 	if w == nil {
 		return
 	}
@@ -249,7 +249,7 @@ func checkFlushByTarget(p *Probe) {
 // checkPending: one operation more than MaxPending is refused, not done, and leaves
 // the handle usable. A window that does the operations at once may take it.
 func checkPending(p *Probe) {
-	w := p.Open(rma.Counters("pending", p.Size()))
+	w := p.Open(rma.CounterSpec("pending", p.Size()))
 	if w == nil {
 		return
 	}

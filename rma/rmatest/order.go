@@ -86,7 +86,7 @@ func checkMessages(p *Probe) {
 // checkIndependent: as checkMessages, with data and flags in two windows.
 func checkIndependent(p *Probe) {
 	pairs := p.Size() * p.Size()
-	data, flags := p.Open(rma.Data("data", 3*pairs)), p.Open(rma.Counters("flags", pairs))
+	data, flags := p.Open(rma.DataSpec("data", 3*pairs)), p.Open(rma.CounterSpec("flags", pairs))
 	if data == nil || flags == nil {
 		return
 	}
@@ -238,7 +238,7 @@ func checkCoherence(p *Probe) {
 // checkLocked: plain data guarded by the simplest lock there is, a swap of a Far
 // word, with the data in another window.
 func checkLocked(p *Probe) {
-	l, data := p.Open(rma.Counters("lock", 1)), p.Open(rma.Data("guarded", 2))
+	l, data := p.Open(rma.CounterSpec("lock", 1)), p.Open(rma.DataSpec("guarded", 2))
 	if l == nil || data == nil {
 		return
 	}

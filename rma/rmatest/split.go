@@ -130,8 +130,8 @@ func checkSplitWindows(p *Probe) {
 	if part == nil {
 		return
 	}
-	whole := p.Open(rma.Counters("whole", 1))
-	w := p.openOn(part, rma.Counters("part", 2))
+	whole := p.Open(rma.CounterSpec("whole", 1))
+	w := p.openOn(part, rma.CounterSpec("part", 2))
 	if whole == nil || w == nil {
 		return
 	}

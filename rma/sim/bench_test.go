@@ -59,7 +59,7 @@ func BenchmarkSearch(b *testing.B) {
 func ringOfSwaps(rounds int) func(rma.Comm) error {
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)
-		w, err := c.Allocate(rma.Counters("w", 2))
+		w, err := c.Allocate(rma.CounterSpec("w", 2))
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func BenchmarkFetchAndOp(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			each := max(1, b.N/n)
 			_, err := sim.Timed{Node: layout(n/2, 2), Model: sim.Uneven(1)}.Run(func(c rma.Comm) error {
-				w, err := c.Allocate(rma.Counters("x", 1))
+				w, err := c.Allocate(rma.CounterSpec("x", 1))
 				if err != nil {
 					return err
 				}
@@ -143,7 +143,7 @@ func TestManyRanks(t *testing.T) {
 // TestTimedDeadlock: nobody can go on, and who waits for what is said.
 func TestTimedDeadlock(t *testing.T) {
 	_, err := sim.Timed{Node: layout(2, 1), Model: sim.Uneven(1)}.Run(func(c rma.Comm) error {
-		w, err := c.Allocate(rma.Data("data", 1))
+		w, err := c.Allocate(rma.DataSpec("data", 1))
 		if err != nil {
 			return err
 		}

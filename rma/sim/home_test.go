@@ -112,14 +112,14 @@ func TestHomeKeeps(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sim.Search{Node: []int{0, 1, 2}[:len(c.parts)]}
-			if got := litmus(t, s, rma.Counters("w", 3), c.parts...); !slices.Equal(got, c.want) {
+			if got := litmus(t, s, rma.CounterSpec("w", 3), c.parts...); !slices.Equal(got, c.want) {
 				t.Errorf("came to %q, want %q", got, c.want)
 			}
 		})
 	}
 
 	// Between the two halves of a NIC's operation.
-	got := litmus(t, sim.Search{Node: []int{0, 1}, CPUFar: true}, rma.Counters("w", 3),
+	got := litmus(t, sim.Search{Node: []int{0, 1}, CPUFar: true}, rma.CounterSpec("w", 3),
 		func(s *sim.Comm, w *rma.Window, saw func(...int64)) error {
 			old := w.FetchAndOp(10, 1, 0, rma.Sum)
 			if _, err := w.Await(1, 0, rma.Equal(2)); err != nil {

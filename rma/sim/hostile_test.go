@@ -62,7 +62,7 @@ func idle(*sim.Comm, *rma.Window, func(...int64)) error { return nil }
 
 // TestMemoryModel: what package rma permits happens, and nothing else.
 func TestMemoryModel(t *testing.T) {
-	far, flag := rma.Counters("w", 4), rma.Data("w", 4)
+	far, flag := rma.CounterSpec("w", 4), rma.DataSpec("w", 4)
 	three := sim.Search{Node: []int{0, 1, 2}}
 	look := func(w *rma.Window, saw func(...int64), at ...int) error { // at: target, word, target, word, ...
 		for i := 0; i < len(at); i += 2 {
@@ -267,7 +267,7 @@ func TestTableOfALock(t *testing.T) {
 				return w.PutFlush(1, 0, 1+s.Rank())
 			}
 		}
-		return litmus(t, sim.Search{Node: []int{0, 1, 0}, CPUFar: cpuFar}, rma.Counters("w", 3), last(local), last(remote),
+		return litmus(t, sim.Search{Node: []int{0, 1, 0}, CPUFar: cpuFar}, rma.CounterSpec("w", 3), last(local), last(remote),
 			func(s *sim.Comm, w *rma.Window, saw func(...int64)) error {
 				for disp := 1; disp <= 2; disp++ {
 					if _, err := w.Await(0, disp, rma.Equal(1)); err != nil {
@@ -335,7 +335,7 @@ func TestCounterLosesUpdates(t *testing.T) {
 				return w.AccumulateFlush(1, 0, 1, rma.Sum)
 			}
 		}
-		return litmus(t, sim.Search{Node: node, CPUFar: true}, rma.Counters("w", 2), parts...)
+		return litmus(t, sim.Search{Node: node, CPUFar: true}, rma.CounterSpec("w", 2), parts...)
 	}
 	if got := count([]int{0, 1, 2}); !slices.Equal(got, []string{"[[2] [] []]"}) {
 		t.Errorf("two NICs: %q", got)
@@ -379,14 +379,14 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := sim.Search{Node: []int{0, 1}, Faults: []sim.Fault{c.fault}}
-			if got := litmus(t, s, rma.Counters("w", 2), handOver...); !slices.Equal(got, c.want) {
+			if got := litmus(t, s, rma.CounterSpec("w", 2), handOver...); !slices.Equal(got, c.want) {
 				t.Errorf("came to %q, want %q", got, c.want)
 			}
 		})
 	}
 	// What a rank has issued goes on without it.
 	s := sim.Search{Node: []int{0, 1}, Faults: []sim.Fault{{Rank: 0, Step: 0}}}
-	got := litmus(t, s, rma.Counters("w", 2),
+	got := litmus(t, s, rma.CounterSpec("w", 2),
 		func(_ *sim.Comm, w *rma.Window, _ func(...int64)) error { return w.PutFlush(1, 1, 0) },
 		func(_ *sim.Comm, w *rma.Window, saw func(...int64)) error { return look(w, saw) })
 	if !slices.Equal(got, []string{"deadlock"}) { // rank 0 never comes to the end

@@ -126,7 +126,7 @@ func (p *program) body(end func(string)) func(rma.Comm) error {
 	reads := make([][]int64, len(p.node))
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)
-		w, err := c.Allocate(rma.Counters("w", p.words))
+		w, err := c.Allocate(rma.CounterSpec("w", p.words))
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ var errLost = errors.New("an addition was lost")
 func counting(rounds int) func(rma.Comm) error {
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)
-		w, err := c.Allocate(rma.Counters("w", 3))
+		w, err := c.Allocate(rma.CounterSpec("w", 3))
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func TestShrink(t *testing.T) {
 func toy(depth, padding int) func(rma.Comm) error {
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)
-		w, err := c.Allocate(rma.Counters("w", 1))
+		w, err := c.Allocate(rma.CounterSpec("w", 1))
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func TestPCTFindsWhatRandomMisses(t *testing.T) {
 	const runs = 2000
 	body := func(c rma.Comm) error {
 		s, _ := sim.Of(c)
-		w, err := c.Allocate(rma.Counters("w", 1))
+		w, err := c.Allocate(rma.CounterSpec("w", 1))
 		if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func TestPCTDoesNotLiveOnASpin(t *testing.T) {
 	s := sim.Search{Node: []int{0, 1}, MaxSteps: 1000}
 	st, f := s.Run(sim.PCT(1, 2, 0, 500), func(c rma.Comm) error {
 		job, _ := sim.Of(c)
-		w, err := c.Allocate(rma.Counters("w", 2))
+		w, err := c.Allocate(rma.CounterSpec("w", 2))
 		if err != nil {
 			return err
 		}

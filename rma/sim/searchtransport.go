@@ -140,12 +140,12 @@ func (r *rank) again(word uint64, seen int64, try int) {
 	r.issued = r.beforeIssued + 1
 }
 
-// Linger: how long a moment is, is anybody's guess.
-func (t *searchTransport) Linger(int, int64) { t.c.r.ask(request{state: sleeping}) }
+// SpinBriefly: how long a moment is, is anybody's guess.
+func (t *searchTransport) SpinBriefly(int, int64) { t.c.r.ask(request{state: sleeping}) }
 
-func (t *searchTransport) Settle() error { return nil }
-func (t *searchTransport) Handed(int)    {}
-func (t *searchTransport) Wake(int)      {}
+func (t *searchTransport) SyncInboundStores() error { return nil }
+func (t *searchTransport) HandedOver(int)           {}
+func (t *searchTransport) Wake(int)                 {}
 func (t *searchTransport) Free() error {
 	return t.c.Barrier()
 }

@@ -152,8 +152,8 @@ func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
 	return nil
 }
 
-// Linger looks now and then for a microsecond.
-func (t *timedTransport) Linger(disp int, seen int64) {
+// SpinBriefly looks now and then for a microsecond.
+func (t *timedTransport) SpinBriefly(disp int, seen int64) {
 	r, k := t.c.r, t.c.r.w.clock
 	for range 4 {
 		if *t.s.word(t.c.rank, disp) != seen {
@@ -163,7 +163,7 @@ func (t *timedTransport) Linger(disp int, seen int64) {
 	}
 }
 
-func (t *timedTransport) Settle() error { return nil }
-func (t *timedTransport) Handed(int)    {}
-func (t *timedTransport) Wake(int)      {}
-func (t *timedTransport) Free() error   { return t.c.Barrier() }
+func (t *timedTransport) SyncInboundStores() error { return nil }
+func (t *timedTransport) HandedOver(int)           {}
+func (t *timedTransport) Wake(int)                 {}
+func (t *timedTransport) Free() error              { return t.c.Barrier() }

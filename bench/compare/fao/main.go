@@ -43,7 +43,7 @@ func run(duration time.Duration, helper bool) error {
 	if c.Size() != 2 || duration <= 0 {
 		return fmt.Errorf("%d ranks and a duration of %v, want 2 and more than 0", c.Size(), duration)
 	}
-	w, err := c.Allocate(rma.Counters("fao", 1))
+	w, err := c.Allocate(rma.CounterSpec("fao", 1))
 	if err != nil {
 		return err
 	}

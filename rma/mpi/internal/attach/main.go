@@ -46,7 +46,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	count, err := c.Allocate(rma.Data("count", 1))
+	count, err := c.Allocate(rma.DataSpec("count", 1))
 	if err != nil {
 		return err
 	}

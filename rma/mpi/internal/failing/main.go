@@ -11,7 +11,7 @@ import (
 
 func main() {
 	err := mpi.Run(func(c rma.Comm) error {
-		w, err := c.Allocate(rma.Data("never", 1))
+		w, err := c.Allocate(rma.DataSpec("never", 1))
 		if err != nil {
 			return err
 		}

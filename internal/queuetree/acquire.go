@@ -1,4 +1,4 @@
-package dt
+package queuetree
 
 import (
 	"context"
@@ -76,10 +76,10 @@ func (m *Mutex) Lock(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.beyond == nil {
+	if t.gate == nil {
 		return nil
 	}
-	return t.beyond.Take(id) // Listing 7, lines 14 to 22
+	return t.gate.Acquire(id) // Listing 7, lines 14 to 22
 }
 
 // queue waits behind a node in the queue of a level, and reports whether the lock came

@@ -1,4 +1,4 @@
-package dt
+package queuetree
 
 import (
 	"math"
@@ -73,7 +73,7 @@ func (t *Tree) head(k, host, state int) (bool, error) {
 			}
 			try++
 		case st&closed == 0 && st != last && last&held != 0: // whoever left it may be back at once
-			w.Handed(t.rank)
+			w.HandedOver(t.rank)
 		case st&closed == 0 && st != last: // and was
 			if err := w.Backoff(host, state, last, try); err != nil {
 				return false, err

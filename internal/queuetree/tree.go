@@ -1,4 +1,4 @@
-package dt
+package queuetree
 
 import (
 	"fmt"
@@ -25,23 +25,26 @@ const (
 	maxLevels = 8
 )
 
-// Beyond is what comes outside the root: the readers of RMA-RW. RMA-MCS has nothing
-// there.
-type Beyond interface {
-	// Words are its regions of the window, after the tree's. local says that Config.Local is
-	// true at all ranks. It is the first call.
-	Words(local bool) []rma.Region
-	// LeaveFirst says whether a writer without a successor leaves the root's queue before it
-	// gives the lock to the readers, and not after.
-	LeaveFirst() bool
-
-	Take(id int) error        // takes lock id from the readers
-	Try(id int) (bool, error) // takes it if no reader has it
-	// Give gives it to the readers; more: a writer waits to take it again. It reports whether
-	// readers waited.
-	Give(id int, more bool) (waited bool, err error)
-	Left(id int) error   // the root's queue was left after a Try that failed
-	Pause(try int) error // before the next Try
+// RootGate is the protocol outside the root queue: RMA-RW's readers. It is nil for
+// RMA-MCS.
+type RootGate interface {
+	// Regions are the gate's regions of the window; they come after the tree's. local is
+	// the AND of Config.Local over all ranks. New calls it before any other method.
+	Regions(local bool) []rma.Region
+	// DequeueBeforeRelease reports whether a writer without a successor leaves the root
+	// queue before it calls Release, and not after.
+	DequeueBeforeRelease() bool
+	// Acquire takes lock id from the readers.
+	Acquire(id int) error
+	// TryAcquire takes lock id if no reader has it.
+	TryAcquire(id int) (bool, error)
+	// Release gives lock id to the readers. With more, another writer waits to take it
+	// again. It reports whether readers waited.
+	Release(id int, more bool) (waited bool, err error)
+	// Withdrawn follows a TryAcquire that failed: the writer has left the root queue.
+	Withdrawn(id int) error
+	// Backoff pauses before the next TryAcquire.
+	Backoff(try int) error
 }
 
 // Config of a Tree.
@@ -50,11 +53,11 @@ type Config struct {
 	Locks    int
 	Home     int
 	Topology *topo.Topology
-	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before Beyond.Give
-	Crowd    bool  // the leaf is that for crowded nodes, if all ranks say so; with Beyond not if it is the root
-	Beyond   Beyond
+	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before RootGate.Release
+	Crowd    bool  // the leaf is that for crowded nodes, if all ranks say so; with RootGate not if it is the root
+	RootGate RootGate
 	Adapt    bool // T_L,i move at run time, but for a crowded leaf's
-	Local    bool // what Beyond.Words hears of, as far as this rank knows
+	Local    bool // what RootGate.Regions hears of, as far as this rank knows
 }
 
 // A Tree is one rank's handle on many locks whose queues share the tree.
@@ -62,27 +65,27 @@ type Tree struct {
 	W    *rma.Window
 	Leaf int // innermost level
 
-	topo   *topo.Topology
-	beyond Beyond
-	name   string
-	rank   int
-	size   int
-	locks  int
-	home   int
-	tl     [maxLevels]int64 // as configured
-	now    [maxLevels]int64 // as they are now: the same, unless adapt
-	far    [maxLevels]bool  // the level's queues span nodes
-	elem   [maxLevels]int   // the rank's elements
-	count  [maxLevels]int   // ranks of these
-	host   [maxLevels]int   // of lock 0's TAIL
-	tails  [maxLevels]int   // displacement of the first TAIL
-	More   int              // displacement of the first word of Beyond
+	topo      *topo.Topology
+	gate      RootGate
+	name      string
+	rank      int
+	size      int
+	locks     int
+	home      int
+	tl        [maxLevels]int64 // as configured
+	now       [maxLevels]int64 // as they are now: the same, unless adapt
+	far       [maxLevels]bool  // the level's queues span nodes
+	elem      [maxLevels]int   // the rank's elements
+	count     [maxLevels]int   // ranks of these
+	host      [maxLevels]int   // of lock 0's TAIL
+	tails     [maxLevels]int   // displacement of the first TAIL
+	ExtraBase int              // displacement of the first word of RootGate
 
-	plain      bool // one level, with MCS queues, and nothing beyond
-	leaveFirst bool
-	adapt      bool
-	wanted     bool // when the lock went outside, somebody waited there
-	linger     bool // the leaf is in a node, and what is outside it is not
+	plain        bool // one level, with MCS queues, and nothing gate
+	dequeueFirst bool
+	adapt        bool
+	wanted       bool // when the lock went outside, somebody waited there
+	linger       bool // the leaf is in a node, and what is outside it is not
 
 	busy  uint16 // nodes of locks that the rank holds or wants, a bit each
 	lent  uint16 // nodes that its elements still use
@@ -92,7 +95,7 @@ type Tree struct {
 	states int   // displacement of the first STATE, if crowd
 	most   int64 // T_L,Leaf, if crowd
 
-	failed int  // level at which the last Try found somebody; -1 beyond the root
+	failed int  // level at which the last Try found somebody; -1 gate the root
 	seen   node // whom
 }
 
@@ -134,7 +137,7 @@ func upper(s status) node     { return s & (1<<31 - 1) }
 // New opens a tree. Collective.
 func New(c rma.Comm, cfg Config) (*Tree, error) {
 	t := &Tree{
-		topo: cfg.Topology, beyond: cfg.Beyond, name: cfg.Name,
+		topo: cfg.Topology, gate: cfg.RootGate, name: cfg.Name,
 		rank: c.Rank(), size: c.Size(), locks: cfg.Locks, home: cfg.Home,
 	}
 	levels := t.topo.Levels()
@@ -156,7 +159,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 		}
 	}
 	t.most = t.tl[t.Leaf]
-	if cfg.Beyond == nil {
+	if cfg.RootGate == nil {
 		t.tl[0] = math.MaxInt64
 	}
 	t.now, t.adapt = t.tl, cfg.Adapt
@@ -185,13 +188,13 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	for i := range levels {
 		t.tails[i] = spec.Base(1 + i)
 	}
-	if t.beyond != nil {
+	if t.gate != nil {
 		more := len(spec.Regions)
-		spec.Regions = append(spec.Regions, t.beyond.Words(near>>maxLevels&1 != 0)...)
-		t.More = spec.Base(more)
-		t.leaveFirst = t.beyond.LeaveFirst()
+		spec.Regions = append(spec.Regions, t.gate.Regions(near>>maxLevels&1 != 0)...)
+		t.ExtraBase = spec.Base(more)
+		t.dequeueFirst = t.gate.DequeueBeforeRelease()
 	}
-	t.plain = t.Leaf == 0 && !t.crowd && t.beyond == nil
+	t.plain = t.Leaf == 0 && !t.crowd && t.gate == nil
 	t.linger = t.Leaf > 0 && t.far[t.Leaf-1] && !t.far[t.Leaf]
 	for k := range t.slots {
 		t.locate(&t.slots[k])
@@ -347,7 +350,7 @@ func (t *Tree) Idle() error {
 	}
 	nodes := Slots * 2 * (t.Leaf + 1)
 	for disp := range t.W.Words() {
-		if t.More > 0 && disp >= t.More {
+		if t.ExtraBase > 0 && disp >= t.ExtraBase {
 			break
 		}
 		if v := t.W.Peek(disp); v != 0 && (disp >= nodes || disp%2 == 0) {

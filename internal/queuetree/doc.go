@@ -1,4 +1,4 @@
-// Package dt is the distributed tree of queues of
+// Package queuetree is the distributed tree of queues of
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), sections 3.2.2, 3.2.3, 3.3.1 and 3.3.2,
@@ -46,4 +46,4 @@
 //
 // Memory: Slots * levels * 16 bytes a rank, and 8 bytes a level for each lock that has
 // its TAIL at the rank. Operations: a swap and a CAS per level without competition.
-package dt
+package queuetree

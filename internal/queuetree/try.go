@@ -1,4 +1,4 @@
-package dt
+package queuetree
 
 import (
 	"context"
@@ -58,10 +58,10 @@ func (t *Tree) try(k int) (bool, error) {
 			return false, t.leave(i+1, k, id)
 		}
 	}
-	if t.beyond == nil {
+	if t.gate == nil {
 		return true, nil
 	}
-	got, err := t.beyond.Try(id)
+	got, err := t.gate.TryAcquire(id)
 	if got || err != nil {
 		return got, err
 	}
@@ -69,7 +69,7 @@ func (t *Tree) try(k int) (bool, error) {
 		return false, err
 	}
 	t.failed = -1
-	return false, t.beyond.Left(id)
+	return false, t.gate.Withdrawn(id)
 }
 
 // leave leaves the queues from a level inwards; whoever came after this rank must
@@ -109,7 +109,7 @@ func (t *Tree) follow(i, k int) error {
 // has changed, or for as long as the backend likes.
 func (t *Tree) pause(id, try int) error {
 	if t.failed < 0 {
-		return t.beyond.Pause(try)
+		return t.gate.Backoff(try)
 	}
 	host, tail := t.tail(t.failed, id)
 	if t.failed == t.Leaf && t.crowd {

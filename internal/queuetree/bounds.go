@@ -1,4 +1,4 @@
-package dt
+package queuetree
 
 import (
 	"math"
@@ -33,7 +33,7 @@ func (t *Tree) Tenure(level int) int64 {
 // Rivals is the number of others that a rank may meet in the root's queue.
 func (t *Tree) Rivals() int { return t.fan(0) - 1 }
 
-func (t *Tree) fan(level int) int { return t.topo.Fan(level, t.elem[level]) }
+func (t *Tree) fan(level int) int { return t.topo.Arity(level, t.elem[level]) }
 
 // inside says which entries are those of writers of the rank's element of a level.
 func (t *Tree) inside(level int) func(int, lock.Mode) bool {

@@ -1,4 +1,4 @@
-package dt
+package queuetree
 
 import (
 	"math/bits"
@@ -31,7 +31,7 @@ func (m *Mutex) Unlock() error {
 		t.drop(k)
 		return err
 	}
-	alone := s.top == 0 && t.beyond == nil && !t.crowd // in all queues, with nobody behind
+	alone := s.top == 0 && t.gate == nil && !t.crowd // in all queues, with nobody behind
 	for i, next := 0, t.next(0, k); alone && i <= t.Leaf; i++ {
 		alone = t.W.Peek(next+2*i) == null
 	}
@@ -77,7 +77,7 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if count := passings(st); succ == null && i == t.Leaf && t.linger && count > 0 && count < t.now[i] {
 		// Whoever passed it on may want it again at once, and to leave the node costs far
 		// operations. The paper does not wait; with few ranks a node it would hardly pass.
-		if succ, err = t.W.Linger(t.next(i, k), null); err != nil {
+		if succ, err = t.W.SpinBriefly(t.next(i, k), null); err != nil {
 			return err
 		}
 	}
@@ -86,13 +86,13 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	if climbed {
 		up = n
 	}
-	if succ == null && i == 0 && t.leaveFirst { // Listing 8, lines 15 to 20
+	if succ == null && i == 0 && t.dequeueFirst { // Listing 8, lines 15 to 20
 		if succ, err = t.out(i, n, k, id); err != nil {
 			return err
 		}
 		if succ == null {
 			// Left first and then given to the readers: a reader that sees a TAIL knows that
-			// a Give is to come. In Listing 8 it may have been before.
+			// a Release is to come. In Listing 8 it may have been before.
 			return t.done(i, n, k, t.give(id, false))
 		}
 	}
@@ -105,11 +105,11 @@ func (t *Tree) release(i int, n node, k, id int) error {
 	}
 	if pass {
 		count := passings(st) + 1
-		if i == 0 && t.beyond == nil {
+		if i == 0 && t.gate == nil {
 			count = 0 // nobody looks
 		}
 		err = t.tell(i, succ, granted(count, up)) // line 8
-		t.W.Handed(t.rankOf(succ))
+		t.W.HandedOver(t.rankOf(succ))
 		t.wanted = true
 		return t.finish(i, n, k, err)
 	}
@@ -123,7 +123,7 @@ func (t *Tree) release(i int, n node, k, id int) error {
 		return err
 	}
 	if full && t.adapt {
-		t.now[i] = Moved(t.now[i], t.tl[i], t.wanted)
+		t.now[i] = NextThreshold(t.now[i], t.tl[i], t.wanted)
 	}
 	t.wanted = t.wanted || succ != null
 	if succ == null { // lines 13 to 21
@@ -136,11 +136,11 @@ func (t *Tree) release(i int, n node, k, id int) error {
 
 // give is Listing 8's reset_counters.
 func (t *Tree) give(id int, more bool) error {
-	if t.beyond == nil {
+	if t.gate == nil {
 		return nil
 	}
 	var err error
-	t.wanted, err = t.beyond.Give(id, more)
+	t.wanted, err = t.gate.Release(id, more)
 	return err
 }
 
@@ -243,7 +243,7 @@ func (t *Tree) back() error {
 			continue
 		}
 		// Far successors wrote NEXT, and nobody of this process has answered them.
-		if err := t.W.Settle(); err != nil {
+		if err := t.W.SyncInboundStores(); err != nil {
 			return err
 		}
 		for l := s.lent; l != 0; l &= l - 1 {

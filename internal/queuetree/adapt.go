@@ -1,4 +1,4 @@
-package dt
+package queuetree
 
 // Thresholds that move. What T_L,i should be the paper leaves to its user (section 6 of
 // rma-rw): a large one is fast, a small one lets others have the lock soon. Whether there
@@ -10,8 +10,8 @@ package dt
 // least is a sixteenth of a threshold, and at least 1 if it is.
 func least(tl int64) int64 { return tl/16 + min(tl%16, 1) }
 
-// Moved is a threshold after it has been reached.
-func Moved(now, most int64, wanted bool) int64 {
+// NextThreshold is a threshold after it has been reached.
+func NextThreshold(now, most int64, wanted bool) int64 {
 	if wanted {
 		return max(least(most), now/2)
 	}
