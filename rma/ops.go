@@ -30,23 +30,45 @@ func (w *Window) Put(v int64, target, disp int) {
 
 // Get reads the word. Listing 1, line 11.
 func (w *Window) Get(target, disp int) Result {
+	if uint(target) < w.flat && uint(disp) < w.words {
+		r := w.seq
+		w.seq++
+		w.res[r%MaxPending] = atomic.LoadInt64((*int64)(unsafe.Add(w.base, uintptr(target)*w.stride+uintptr(disp)*8)))
+		return Result(r)
+	}
 	return w.issue(Operation{Kind: KindGet, Target: target, Disp: disp})
 }
 
 // Accumulate applies op with operand to the word. Listing 1, line 13.
 func (w *Window) Accumulate(operand int64, target, disp int, op Op) {
+	if uint(target) < w.flat && uint(disp) < w.words && op <= Replace && w.layout.mayUpdate(disp) {
+		_, _ = w.FetchAndOpFlush(operand, target, disp, op)
+		return
+	}
 	w.issue(Operation{Kind: KindAccumulate, Op: op, Target: target, Disp: disp, Operand: operand})
 }
 
 // FetchAndOp applies op with operand to the word; the result is the word's value
 // before. Listing 1, line 16.
 func (w *Window) FetchAndOp(operand int64, target, disp int, op Op) Result {
+	if uint(target) < w.flat && uint(disp) < w.words && op <= Replace && w.layout.mayUpdate(disp) {
+		r := w.seq
+		w.seq++
+		w.res[r%MaxPending], _ = w.FetchAndOpFlush(operand, target, disp, op)
+		return Result(r)
+	}
 	return w.issue(Operation{Kind: KindFetchAndOp, Op: op, Target: target, Disp: disp, Operand: operand})
 }
 
 // CompareAndSwap replaces the word by v if it holds cmp; the result is the word's
 // value before. Listing 1, line 19.
 func (w *Window) CompareAndSwap(v, cmp int64, target, disp int) Result {
+	if uint(target) < w.flat && uint(disp) < w.words && w.layout.mayUpdate(disp) {
+		r := w.seq
+		w.seq++
+		w.res[r%MaxPending], _ = w.CompareAndSwapFlush(v, cmp, target, disp)
+		return Result(r)
+	}
 	return w.issue(Operation{Kind: KindCompareAndSwap, Target: target, Disp: disp, Operand: v, Compare: cmp})
 }
 
@@ -82,7 +104,12 @@ func (w *Window) flushFar(target int) error {
 }
 
 // FlushAll completes all operations that this handle issued.
-func (w *Window) FlushAll() error { return w.flush(-1) }
+func (w *Window) FlushAll() error {
+	if w.flat > 0 && w.far == 0 {
+		return nil
+	}
+	return w.flush(-1)
+}
 
 func (w *Window) flush(target int) error {
 	if w.t == nil {
@@ -349,8 +376,7 @@ func (w *Window) check(o *Operation) error {
 	if o.Op > NoOp {
 		return fmt.Errorf("rma: window %q: %s with unknown op %d: %w", w.spec.Name, o.Kind, o.Op, ErrClass)
 	}
-	var uniform bool
-	if o.Class, uniform = w.spec.classOf(o.Disp, n); !uniform {
+	if o.Class = w.layout.class(o.Disp); n > 1 && !w.layout.uniform(o.Disp, n) {
 		return w.refuse(o, ErrClass)
 	}
 	switch o.Class {

@@ -160,29 +160,3 @@ func (s Spec) Fingerprint() int64 {
 	}
 	return int64(h)
 }
-
-// classOf is the class of n words from disp on, and whether they have the same.
-func (s Spec) classOf(disp, n int) (Class, bool) {
-	r, _, w := s.at(disp)
-	c := s.Regions[r].Words[w].Class
-	if n == 1 {
-		return c, true
-	}
-	end := disp + n
-	base := 0
-	for i := range s.Regions {
-		words := s.Regions[i].Words
-		size := len(words) * s.Regions[i].Count
-		lo, hi := max(disp, base)-base, min(end, base+size)-base
-		if hi-lo > len(words) { // a whole record and more: every word occurs
-			hi = lo + len(words)
-		}
-		for d := lo; d < hi; d++ {
-			if words[d%len(words)].Class != c {
-				return c, false
-			}
-		}
-		base += size
-	}
-	return c, true
-}

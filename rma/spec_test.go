@@ -45,8 +45,8 @@ func TestSpecNamesEveryWord(t *testing.T) {
 	}
 }
 
-// TestClassOfRange compares classOf with a look at every word, for random Specs.
-func TestClassOfRange(t *testing.T) {
+// TestLayoutAgreesWithSpec compares a layout with a look at every word, for random Specs.
+func TestLayoutAgreesWithSpec(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		s := Spec{Name: "random"}
@@ -57,14 +57,19 @@ func TestClassOfRange(t *testing.T) {
 			}
 			s.Regions = append(s.Regions, g)
 		}
+		l := newLayout(&s)
 		for disp := range s.Words() {
+			want := s.Class(disp)
+			if c, u := l.class(disp), l.mayUpdate(disp); c != want || u != (want != Flag) {
+				t.Fatalf("%+v: word %d has class %v, may be updated: %v; want %v", s, disp, c, u, want)
+			}
 			for n := 1; disp+n <= s.Words(); n++ {
-				want, uniform := s.Class(disp), true
+				uniform := true
 				for d := disp; d < disp+n; d++ {
 					uniform = uniform && s.Class(d) == want
 				}
-				if c, u := s.classOf(disp, n); c != want || u != uniform {
-					t.Fatalf("%+v: words %d to %d have class %v, the same: %v; want %v, %v", s, disp, disp+n-1, c, u, want, uniform)
+				if u := l.uniform(disp, n); u != uniform {
+					t.Fatalf("%+v: words %d to %d have one class: %v, want %v", s, disp, disp+n-1, u, uniform)
 				}
 			}
 		}

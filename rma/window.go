@@ -30,6 +30,7 @@ type Window struct {
 	mem     unsafe.Pointer // parts of the node-mates, in the order of node.Ranks; nil when decorated
 	node    Node
 	spec    Spec
+	layout  layout
 	caps    Caps
 }
 
@@ -51,6 +52,7 @@ func New(c Config) *Window {
 		size: c.Comm.Size(), rank: c.Comm.Rank(), mem: c.Base, node: c.Comm.Node(), spec: c.Spec, caps: c.Caps,
 		crowded: c.Crowded,
 	}
+	w.layout = newLayout(&w.spec)
 	if c.Base != nil && len(w.node.Ranks) == w.size {
 		w.flat, w.all = uint(w.size), uint(w.size)
 		w.own, w.flatWords = unsafe.Add(w.base, uintptr(w.rank)*w.stride), w.words
@@ -99,7 +101,7 @@ func Decorate(w *Window, wrap func(Transport) Transport) *Window {
 		l.Less(&caps)
 	}
 	return &Window{
-		words: w.words, t: t, size: w.size, rank: w.rank, node: w.node, spec: w.spec, caps: caps,
+		words: w.words, t: t, size: w.size, rank: w.rank, node: w.node, spec: w.spec, layout: w.layout, caps: caps,
 		crowded: w.crowded,
 	}
 }
