@@ -17,15 +17,17 @@ func (w *Window) Value(r Result) int64 { return w.res[r%MaxPending] }
 
 // Put writes v. Listing 1, line 9.
 func (w *Window) Put(v int64, target, disp int) {
+	part := unsafe.Pointer(nil)
 	if uint(target) < w.flat && uint(disp) < w.words {
-		part := unsafe.Add(w.base, uintptr(target)*w.stride)
-		atomic.StoreInt64((*int64)(unsafe.Add(part, disp*8)), v)
-		if parked(part, disp) {
-			w.t.Wake(target)
-		}
+		part = unsafe.Add(w.base, uintptr(target)*w.stride)
+	} else if part = w.shared(target, disp, false); part == nil {
+		w.issue(Operation{Kind: KindPut, Target: target, Disp: disp, Operand: v})
 		return
 	}
-	w.issue(Operation{Kind: KindPut, Target: target, Disp: disp, Operand: v})
+	atomic.StoreInt64((*int64)(unsafe.Add(part, disp*8)), v)
+	if parked(part, disp) {
+		w.t.Wake(target)
+	}
 }
 
 // Get reads the word. Listing 1, line 11.
@@ -160,14 +162,12 @@ func (w *Window) PutFlush(v int64, target, disp int) error {
 // GetFlush is Get and Flush and returns the value.
 func (w *Window) GetFlush(target, disp int) (int64, error) {
 	if uint(target) < w.flat && uint(disp) < w.words {
-		part := unsafe.Add(w.base, uintptr(target)*w.stride)
+		return atomic.LoadInt64((*int64)(unsafe.Add(w.base, uintptr(target)*w.stride+uintptr(disp)*8))), nil
+	}
+	if part := w.shared(target, disp, false); part != nil {
 		return atomic.LoadInt64((*int64)(unsafe.Add(part, disp*8))), nil
 	}
-	r := w.Get(target, disp)
-	if err := w.Flush(target); err != nil {
-		return 0, err
-	}
-	return w.Value(r), nil
+	return w.result(w.issue(Operation{Kind: KindGet, Target: target, Disp: disp}), target)
 }
 
 // Peek is GetFlush of a word of one's own, for the places where every nanosecond
@@ -195,24 +195,30 @@ func (w *Window) AccumulateFlush(operand int64, target, disp int, op Op) error {
 
 // FetchAndOpFlush is FetchAndOp and Flush and returns the word's value before.
 func (w *Window) FetchAndOpFlush(operand int64, target, disp int, op Op) (int64, error) {
+	part := unsafe.Pointer(nil)
 	if uint(target) < w.flat && uint(disp) < w.words && op <= NoOp {
-		part := unsafe.Add(w.base, uintptr(target)*w.stride)
-		p := (*int64)(unsafe.Add(part, disp*8))
-		var before int64
-		switch op {
-		case Sum:
-			before = atomic.AddInt64(p, operand) - operand
-		case Replace:
-			before = atomic.SwapInt64(p, operand)
-		default:
-			return atomic.LoadInt64(p), nil
-		}
-		if parked(part, disp) {
-			w.t.Wake(target)
-		}
-		return before, nil
+		part = unsafe.Add(w.base, uintptr(target)*w.stride)
+	} else if part = w.shared(target, disp, true); part == nil || op > NoOp {
+		return w.result(w.issue(Operation{Kind: KindFetchAndOp, Op: op, Target: target, Disp: disp, Operand: operand}), target)
 	}
-	r := w.FetchAndOp(operand, target, disp, op)
+	p := (*int64)(unsafe.Add(part, disp*8))
+	var before int64
+	switch op {
+	case Sum:
+		before = atomic.AddInt64(p, operand) - operand
+	case Replace:
+		before = atomic.SwapInt64(p, operand)
+	default:
+		return atomic.LoadInt64(p), nil
+	}
+	if parked(part, disp) {
+		w.t.Wake(target)
+	}
+	return before, nil
+}
+
+// result flushes and returns a result.
+func (w *Window) result(r Result, target int) (int64, error) {
 	if err := w.Flush(target); err != nil {
 		return 0, err
 	}
@@ -222,23 +228,21 @@ func (w *Window) FetchAndOpFlush(operand int64, target, disp int, op Op) (int64,
 // CompareAndSwapFlush is CompareAndSwap and Flush and returns the word's value
 // before.
 func (w *Window) CompareAndSwapFlush(v, cmp int64, target, disp int) (int64, error) {
+	part := unsafe.Pointer(nil)
 	if uint(target) < w.flat && uint(disp) < w.words {
-		part := unsafe.Add(w.base, uintptr(target)*w.stride)
-		p := (*int64)(unsafe.Add(part, disp*8))
-		before := cmp
-		if !atomic.CompareAndSwapInt64(p, cmp, v) {
-			before = casLost(p, v, cmp)
-		}
-		if before == cmp && parked(part, disp) {
-			w.t.Wake(target)
-		}
-		return before, nil
+		part = unsafe.Add(w.base, uintptr(target)*w.stride)
+	} else if part = w.shared(target, disp, true); part == nil {
+		return w.result(w.issue(Operation{Kind: KindCompareAndSwap, Target: target, Disp: disp, Operand: v, Compare: cmp}), target)
 	}
-	r := w.CompareAndSwap(v, cmp, target, disp)
-	if err := w.Flush(target); err != nil {
-		return 0, err
+	p := (*int64)(unsafe.Add(part, disp*8))
+	before := cmp
+	if !atomic.CompareAndSwapInt64(p, cmp, v) {
+		before = casLost(p, v, cmp)
 	}
-	return w.Value(r), nil
+	if before == cmp && parked(part, disp) {
+		w.t.Wake(target)
+	}
+	return before, nil
 }
 
 // casLost finds the value that made a CAS fail. The word may hold cmp again by
@@ -274,6 +278,23 @@ func (o *Operation) ParkedOn(part unsafe.Pointer) bool {
 
 // unflushed is what a result holds before its Flush: garbage that shows.
 const unflushed = -0x5ADF1A5B0B5E55ED
+
+// shared is the part of a node-mate in a job on several nodes, if the CPU may touch a word
+// of it now, and with update change it by an atomic; else nil. It is nil while operations
+// are pending, which a Flush of that rank must complete first, or an error is.
+func (w *Window) shared(target, disp int, update bool) unsafe.Pointer {
+	if w.mem == nil || w.far != 0 || w.err != nil || uint(disp) >= w.words {
+		return nil
+	}
+	if c := w.layout.class(disp); c == Far || update && c == Flag {
+		return nil
+	}
+	i := w.node.index(target)
+	if i < 0 {
+		return nil
+	}
+	return unsafe.Add(w.mem, uintptr(i)*w.stride)
+}
 
 // near is the address of a word that the CPU reaches and may touch, or nil.
 func (w *Window) near(target, disp int, c Class) *int64 {
