@@ -1,10 +1,11 @@
 package rma
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // A Comm is a group of ranks and the place of the caller in it. Split, Allocate,
@@ -25,7 +26,7 @@ type Comm interface {
 	Allocate(spec Spec) (*Window, error)
 
 	Barrier() error
-	// Allgather returns everybody's words in the order of ranks. All pass the same
+	// Allgather returns the words of all ranks in the order of ranks. All pass the same
 	// number. The result is not to be changed: ranks may share it.
 	Allgather(words []int64) ([]int64, error)
 
@@ -116,8 +117,61 @@ func AsEpochLocker(c Comm) (EpochLocker, bool) {
 	return nil, false
 }
 
+// combiner is a Comm whose ranks are of one process: the last rank to enter the call runs f
+// on what all ranks brought, in their order, and all return what it returns. Collective.
+type combiner interface {
+	Combine(brought any, f func(all []any) (any, error)) (any, error)
+}
+
+// asCombiner finds a combiner under any decorators.
+func asCombiner(c Comm) (combiner, bool) {
+	for c != nil {
+		if k, ok := c.(combiner); ok {
+			return k, true
+		}
+		u, ok := c.(Unwrapper)
+		if !ok {
+			break
+		}
+		c = u.Unwrap()
+	}
+	return nil, false
+}
+
+// Combine is an [AllgatherBytes] whose result is for f alone: each process runs f once, and
+// its ranks share what f returns. So ranks of one process need not each look at what all
+// the others brought. f must not depend on the rank that runs it. Its error is every
+// rank's. Collective.
+func Combine[T any](c Comm, b []byte, f func(all [][]byte) (T, error)) (T, error) {
+	var none T
+	k, ok := asCombiner(c)
+	if !ok {
+		all, err := allgatherBytes(c, b)
+		if err != nil {
+			return none, err
+		}
+		return f(all)
+	}
+	out, err := k.Combine(bytes.Clone(b), func(brought []any) (any, error) {
+		all := make([][]byte, len(brought))
+		for r, v := range brought {
+			all[r] = v.([]byte)
+		}
+		return f(all)
+	})
+	if err != nil {
+		return none, err
+	}
+	return out.(T), nil
+}
+
 // AllgatherBytes is Allgather for byte strings of any length. Collective.
 func AllgatherBytes(c Comm, b []byte) ([][]byte, error) {
+	return Combine(c, b, func(all [][]byte) ([][]byte, error) { return all, nil })
+}
+
+// allgatherBytes is AllgatherBytes by words.
+func allgatherBytes(c Comm, b []byte) ([][]byte, error) {
 	lens, err := c.Allgather([]int64{int64(len(b))})
 	if err != nil {
 		return nil, err
@@ -157,32 +211,22 @@ func AllgatherBytes(c Comm, b []byte) ([][]byte, error) {
 func Agree(c Comm, err error) error {
 	var text []byte
 	if err != nil {
-		text = []byte(err.Error())
-		if len(text) == 0 {
-			text = []byte("unnamed error")
+		text = []byte(cmp.Or(err.Error(), "unnamed error"))
+		text = text[:min(len(text), 2000)]
+	}
+	first, gerr := Combine(c, text, func(all [][]byte) (string, error) {
+		for r, t := range all {
+			if len(t) > 0 {
+				return fmt.Sprintf("rank %d: %s", r, t), nil
+			}
 		}
-		if len(text) > 2000 {
-			text = text[:2000]
-		}
-	}
-	lens, gerr := c.Allgather([]int64{int64(len(text))})
-	if gerr != nil {
+		return "", nil
+	})
+	switch {
+	case gerr != nil:
 		return errors.Join(err, gerr)
-	}
-	if !slices.ContainsFunc(lens, func(n int64) bool { return n > 0 }) {
-		return nil
-	}
-	all, gerr := AllgatherBytes(c, text)
-	if gerr != nil {
-		return errors.Join(err, gerr)
-	}
-	if err != nil {
+	case err != nil || first == "":
 		return err
 	}
-	for r, t := range all {
-		if len(t) > 0 {
-			return fmt.Errorf("rank %d: %s: %w", r, t, ErrPeer)
-		}
-	}
-	return nil
+	return fmt.Errorf("%s: %w", first, ErrPeer)
 }

@@ -1,11 +1,14 @@
 package topo
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"weak"
 
@@ -43,19 +46,33 @@ func discover(c rma.Comm, o Options) (*Topology, error) {
 	if c.Rank() == 0 {
 		mine = encodeWish(o.env(), mine)
 	}
-	all, err := rma.AllgatherBytes(c, mine)
-	if err != nil {
-		return nil, fmt.Errorf("topo: exchange of places: %w", err)
-	}
-	file, pattern, first, err := decodeWish(all[0])
-	if err != nil {
+	found, err := rma.Combine(c, mine, join)
+	switch {
+	case err == nil && found.file == "":
+		return found.t, nil
+	case err == nil:
+		return discoverFile(c, found.file, found.all)
+	case errors.Is(err, ErrTopology):
 		return nil, err
 	}
-	all[0] = first
-	if file != "" {
-		return discoverFile(c, file, all)
+	return nil, fmt.Errorf("topo: exchange of places: %w", err)
+}
+
+// gathering is what the places of all ranks come to: a topology, or the file to read it from.
+type gathering struct {
+	t    *Topology
+	file string
+	all  [][]byte // encoded places
+}
+
+// join makes it of encoded places, the first after rank 0's wish.
+func join(all [][]byte) (g gathering, err error) {
+	var pattern string
+	g.all = slices.Clone(all)
+	if g.file, pattern, g.all[0], err = decodeWish(all[0]); err == nil && g.file == "" {
+		g.t, err = share(append(slices.Clip(g.all), []byte(pattern)), func() (*Topology, error) { return buildEncoded(g.all, pattern) })
 	}
-	return share(append(all, []byte(pattern)), func() (*Topology, error) { return buildEncoded(all, pattern) })
+	return g, err
 }
 
 // encodeWish puts what rank 0's environment says before its place.
@@ -121,31 +138,36 @@ func discoverFile(c rma.Comm, file string, all [][]byte) (*Topology, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	sums, err := c.Allgather([]int64{int64(binary.LittleEndian.Uint64(sum[:]))})
-	if err != nil {
+	t, err := rma.Combine(c, sum[:], func(sums [][]byte) (*Topology, error) {
+		for r, s := range sums {
+			if !bytes.Equal(s, sums[0]) {
+				return nil, fmt.Errorf("topo: %s: file %s is not the same for ranks 0 and %d; put it where all nodes find one: %w", EnvFile, file, r, ErrTopology)
+			}
+		}
+		return share(append(slices.Clip(all), []byte(file), text), func() (*Topology, error) { return buildFile(file, text, all) })
+	})
+	if err != nil && !errors.Is(err, ErrTopology) {
 		return nil, fmt.Errorf("topo: exchange of sums: %w", err)
 	}
-	for r, s := range sums {
-		if s != sums[0] {
-			return nil, fmt.Errorf("topo: %s: file %s is not the same for ranks 0 and %d; put it where all nodes find one: %w", EnvFile, file, r, ErrTopology)
-		}
+	return t, err
+}
+
+// buildFile makes the topology of the text of a file, for ranks with encoded places.
+func buildFile(file string, text []byte, all [][]byte) (*Topology, error) {
+	t, err := readNamed(file, text)
+	if err != nil {
+		return nil, fmt.Errorf("topo: %s: %s: %w", EnvFile, bare(err), ErrTopology)
 	}
-	return share(append(all, []byte(file), text), func() (*Topology, error) {
-		t, err := readNamed(file, text)
-		if err != nil {
-			return nil, fmt.Errorf("topo: %s: %s: %w", EnvFile, bare(err), ErrTopology)
-		}
-		if err := t.Fits(c.Size()); err != nil {
-			return nil, fmt.Errorf("topo: %s: file %s: %s: %w", EnvFile, file, bare(err), ErrTopology)
-		}
-		t.notes = append([]string{"read from " + file + ", which " + EnvFile + " names"}, t.notes...)
-		places, err := decodePlaces(all)
-		if err != nil {
-			return nil, err
-		}
-		t.noteNodes(places)
-		return t, nil
-	})
+	if err := t.Fits(len(all)); err != nil {
+		return nil, fmt.Errorf("topo: %s: file %s: %s: %w", EnvFile, file, bare(err), ErrTopology)
+	}
+	t.notes = append([]string{"read from " + file + ", which " + EnvFile + " names"}, t.notes...)
+	places, err := decodePlaces(all)
+	if err != nil {
+		return nil, err
+	}
+	t.noteNodes(places)
+	return t, nil
 }
 
 // noteNodes says where an element at level node is not what shares memory.

@@ -1,9 +1,10 @@
 package inproc
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
-	"sort"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,97 +30,98 @@ func (c *comm) Describe() string {
 }
 
 func (c *comm) Barrier() error {
-	_, err := c.g.exchange(c.rank, nil)
+	_, err := c.g.meet(c.rank, nil, nil)
 	return err
 }
 
+// Combine is for rma.Combine.
+func (c *comm) Combine(v any, f func(all []any) (any, error)) (any, error) {
+	return c.g.meet(c.rank, v, f)
+}
+
 func (c *comm) Allgather(words []int64) ([]int64, error) {
-	mine := append([]int64(nil), words...) // the caller may change words when this rank is through, others read on
-	all, err := c.g.exchange(c.rank, mine)
+	mine := append([]int64(nil), words...) // the caller may change words before the last rank arrives
+	all, err := c.g.meet(c.rank, mine, func(brought []any) (any, error) {
+		out := make([]int64, 0, len(words)*len(brought))
+		for r, v := range brought {
+			part := v.([]int64)
+			if len(part) != len(words) {
+				return nil, fmt.Errorf("inproc: Allgather of %d words at rank %d and of %d at rank %d: %w", len(words), c.rank, len(part), r, rma.ErrMismatch)
+			}
+			out = append(out, part...)
+		}
+		return out, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]int64, 0, len(words)*len(all))
-	for r, v := range all {
-		part := v.([]int64)
-		if len(part) != len(words) {
-			return nil, fmt.Errorf("inproc: Allgather of %d words at rank %d and of %d at rank %d: %w", len(words), c.rank, len(part), r, rma.ErrMismatch)
-		}
-		out = append(out, part...)
-	}
-	return out, nil
+	return all.([]int64), nil
 }
 
 // member is what a rank brings to a Split.
-type member struct{ color, key, rank int }
+type member struct{ color, key, rank, world int }
 
 func (c *comm) Split(color, key int) (rma.Comm, error) {
-	all, err := c.g.exchange(c.rank, member{color, key, c.rank})
-	if err != nil {
-		return nil, err
-	}
-	var mine []member // computed by the first of each color alone and handed on
-	first := -1
-	for r, v := range all {
-		if m := v.(member); m.color == color {
-			if first < 0 {
-				first = r
-			}
-			if first != c.rank {
-				break
-			}
-			mine = append(mine, m)
-		}
-	}
-	var made *split
-	if color >= 0 && first == c.rank {
-		sort.SliceStable(mine, func(i, j int) bool { return mine[i].key < mine[j].key })
-		where := make([]int, len(mine))
-		made = &split{ranks: make(map[int]int, len(mine))}
-		for i, m := range mine {
-			where[i] = int(c.g.where[m.rank])
-			made.ranks[m.rank] = i
-		}
-		made.g = newGroup(c.g.world, where)
-	}
-	all, err = c.g.exchange(c.rank, made)
+	parts, err := c.g.meet(c.rank, member{color, key, c.rank, c.world}, func(brought []any) (any, error) {
+		return c.g.split(brought), nil
+	})
 	if err != nil || color < 0 {
 		return nil, err
 	}
-	s := all[first].(*split)
-	c.g.world.groups[c.world] = append(c.g.world.groups[c.world], s.g)
-	return &comm{g: s.g, rank: s.ranks[c.rank], world: c.world}, nil
+	part := parts.([]*comm)[c.rank]
+	c.g.world.groups[c.world] = append(c.g.world.groups[c.world], part.g)
+	return part, nil
 }
 
-// split is one part of a Split and the new ranks in it.
-type split struct {
-	g     *group
-	ranks map[int]int
+// split makes the new handle of every rank; nil for those with a negative color.
+func (g *group) split(brought []any) []*comm {
+	members := make([]member, len(brought))
+	for r, v := range brought {
+		members[r] = v.(member)
+	}
+	slices.SortStableFunc(members, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.color, b.color), cmp.Compare(a.key, b.key))
+	})
+	out := make([]*comm, len(brought))
+	for len(members) > 0 {
+		n := 1
+		for n < len(members) && members[n].color == members[0].color {
+			n++
+		}
+		part := members[:n]
+		members = members[n:]
+		if part[0].color < 0 {
+			continue
+		}
+		where := make([]int, n)
+		for i, m := range part {
+			where[i] = int(g.where[m.rank])
+		}
+		made := newGroup(g.world, where)
+		for i, m := range part {
+			out[m.rank] = &comm{g: made, rank: i, world: m.world}
+		}
+	}
+	return out
 }
 
 func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	print := spec.Fingerprint()
-	all, err := c.g.exchange(c.rank, print)
+	made, err := c.g.meet(c.rank, spec.Fingerprint(), func(brought []any) (any, error) {
+		for r, v := range brought {
+			if v != brought[c.rank] {
+				return nil, fmt.Errorf("inproc: window %q: rank %d and rank %d describe it differently; all ranks must pass the same Spec: %w",
+					spec.Name, c.rank, r, rma.ErrMismatch)
+			}
+		}
+		return newSegment(c.g, &spec), nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	for r, v := range all {
-		if v.(int64) != print {
-			return nil, fmt.Errorf("inproc: window %q: rank %d and rank %d describe it differently; all ranks must pass the same Spec: %w",
-				spec.Name, c.rank, r, rma.ErrMismatch)
-		}
-	}
-	var made *segment
-	if c.rank == 0 {
-		made = newSegment(c.g, &spec)
-	}
-	if all, err = c.g.exchange(c.rank, made); err != nil {
-		return nil, err
-	}
-	s := all[0].(*segment)
+	s := made.(*segment)
 	node := c.Node()
 	return rma.New(rma.Config{
 		Comm: c, Spec: spec, T: &transport{c: c, s: s},

@@ -89,7 +89,7 @@ type world struct {
 	cause  error
 }
 
-// fail stops everybody who waits.
+// fail ends the waits of all ranks.
 func (w *world) fail(cause error) {
 	w.once.Do(func() {
 		w.cause = cause
@@ -103,7 +103,7 @@ func (w *world) peer() error {
 	return fmt.Errorf("inproc: %v: %w", w.cause, rma.ErrPeer)
 }
 
-// leave notes that a rank has returned. Nobody may wait for it in a collective.
+// leave notes that a rank has returned. No rank may wait for it in a collective call.
 func (w *world) leave(rank int, err error) {
 	if err != nil {
 		w.fail(fmt.Errorf("rank %d failed: %v", rank, err))
@@ -111,7 +111,7 @@ func (w *world) leave(rank int, err error) {
 	}
 	for _, g := range w.groups[rank] {
 		g.mu.Lock()
-		g.gone++
+		g.returned++
 		stuck := g.arrived > 0
 		g.mu.Unlock()
 		if stuck {
@@ -125,21 +125,30 @@ type group struct {
 	world *world
 	nodes []rma.Node
 	where []int32 // rank -> index in nodes
-	order []int32 // rank -> place in node-major order, where its memory lies
+	order []int32 // rank -> position in node-major order, where its memory lies
 
-	mu      sync.Mutex
-	arrived int
-	gone    int // ranks that returned
-	gate    chan struct{}
-	turn    uint
-	slots   [2][]any // what ranks brought to the exchange of an even or odd turn
+	mu       sync.Mutex
+	arrived  int
+	returned int // ranks that have returned from the Run
+	call     *collective
+}
+
+// collective is a collective call that some ranks of a group have entered.
+type collective struct {
+	brought []any         // by rank
+	done    chan struct{} // closed when all have entered it
+	result  any           // of all ranks, then
+	err     error
+}
+
+func newCollective(ranks int) *collective {
+	return &collective{brought: make([]any, ranks), done: make(chan struct{})}
 }
 
 // newGroup makes a group whose rank r lies on the node named where[r].
 func newGroup(w *world, where []int) *group {
 	n := len(where)
-	g := &group{world: w, where: make([]int32, n), order: make([]int32, n), gate: make(chan struct{})}
-	g.slots = [2][]any{make([]any, n), make([]any, n)}
+	g := &group{world: w, where: make([]int32, n), order: make([]int32, n), call: newCollective(n)}
 	index := map[int]int{}
 	for r, name := range where {
 		k, ok := index[name]
@@ -151,60 +160,67 @@ func newGroup(w *world, where []int) *group {
 		g.nodes[k].Ranks = append(g.nodes[k].Ranks, r)
 		g.where[r] = int32(k)
 	}
-	place := int32(0)
+	position := int32(0)
 	for k := range g.nodes {
 		g.nodes[k].Count = len(g.nodes)
 		for _, r := range g.nodes[k].Ranks {
-			g.order[r] = place
-			place++
+			g.order[r] = position
+			position++
 		}
 	}
 	return g
 }
 
-// exchange brings everybody's value to everybody. Two sets of slots are enough: a
-// rank cannot begin the exchange after next before all have left this one.
-func (g *group) exchange(rank int, v any) ([]any, error) {
-	g.mu.Lock()
-	select {
-	case <-g.world.failed: // who was let go then is still counted as arrived
-		g.mu.Unlock()
-		return nil, g.world.peer()
-	default:
+// meet is a collective call: the last rank to enter it makes of what all brought the
+// result of all. An error of combine is every rank's.
+func (g *group) meet(rank int, v any, combine func(brought []any) (any, error)) (any, error) {
+	call, err := g.enter(rank, v, combine)
+	if err != nil {
+		return nil, err
 	}
-	slots := g.slots[g.turn%2]
-	slots[rank] = v
-	gate := g.gate
-	g.arrived++
-	switch {
-	case g.gone > 0:
-		g.mu.Unlock()
-		g.world.fail(errors.New("a rank returned that others wait for in a collective call"))
-		return nil, g.world.peer()
-	case g.arrived == len(slots):
-		g.arrived = 0
-		g.turn++
-		g.gate = make(chan struct{})
-		close(gate)
-		g.mu.Unlock()
-		return slots, nil
-	}
-	g.mu.Unlock()
 	select {
-	case <-gate:
-		return slots, nil
+	case <-call.done:
+		return call.result, call.err
 	default:
 	}
 	runtime.Gosched()
 	select {
-	case <-gate:
-		return slots, nil
+	case <-call.done:
+		return call.result, call.err
 	case <-g.world.failed:
 	}
 	select {
-	case <-gate: // this call was complete when another rank failed
-		return slots, nil
+	case <-call.done: // this call was complete when another rank failed
+		return call.result, call.err
 	default:
 		return nil, g.world.peer()
 	}
+}
+
+// enter notes that a rank has come to the collective call that it returns.
+func (g *group) enter(rank int, v any, combine func(brought []any) (any, error)) (*collective, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-g.world.failed: // ranks that left a call then still count as arrived
+		return nil, g.world.peer()
+	default:
+	}
+	call := g.call
+	call.brought[rank] = v
+	g.arrived++
+	switch {
+	case g.returned > 0:
+		g.world.fail(errors.New("a rank returned that others wait for in a collective call"))
+		return nil, g.world.peer()
+	case g.arrived == len(call.brought):
+		g.arrived = 0
+		g.call = newCollective(len(call.brought))
+		if combine != nil {
+			call.result, call.err = combine(call.brought)
+		}
+		call.brought = nil
+		close(call.done)
+	}
+	return call, nil
 }

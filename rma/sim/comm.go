@@ -130,6 +130,17 @@ func (c *Comm) Barrier() error {
 	return err
 }
 
+// Combine is for rma.Combine.
+func (c *Comm) Combine(v any, f func(all []any) (any, error)) (any, error) {
+	return c.meet(v, func(brought []any) any {
+		out, err := f(brought)
+		if err != nil {
+			return err
+		}
+		return out
+	})
+}
+
 // Allgather returns one slice to all ranks; it is not to be changed.
 func (c *Comm) Allgather(words []int64) ([]int64, error) {
 	out, err := c.meet(append([]int64(nil), words...), func(brought []any) any {
