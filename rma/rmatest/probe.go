@@ -3,6 +3,7 @@ package rmatest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/rmalock/rmalock/rma"
@@ -81,7 +82,8 @@ func (p *Probe) Meet() {
 	}
 }
 
-// GatherAll is Allgather; the result has the right length in any case.
+// GatherAll is Allgather; the result is the caller's own, and has the right length in any
+// case.
 func (p *Probe) GatherAll(words []int64) []int64 {
 	want := len(words) * p.Size()
 	if p.Lost() {
@@ -95,7 +97,7 @@ func (p *Probe) GatherAll(words []int64) []int64 {
 	if len(all) != want {
 		return make([]int64, want)
 	}
-	return all
+	return slices.Clone(all)
 }
 
 // Gather is allgather of one word.
