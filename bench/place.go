@@ -9,6 +9,7 @@ import (
 	"github.com/rmalock/rmalock/internal/boot"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // place is what the ranks have to compute on.
@@ -39,7 +40,7 @@ type machine struct {
 // told apart by their kernel's boot id, else by name: ranks of one process may pretend to
 // be on several nodes, and hosts may be containers of one machine. Collective.
 func locate(c rma.Comm) (place, error) {
-	here, err := topo.Local(topo.Options{})
+	here, err := discover.Local(discover.Options{})
 	if err != nil {
 		here = topo.Place{}
 	}

@@ -102,6 +102,22 @@ func RanksPerCore(c Comm) int {
 	return 0
 }
 
+// Simulated reports whether the ranks of c are simulated, found under any decorators: then the
+// machine that they run on says nothing of them.
+func Simulated(c Comm) bool {
+	for c != nil {
+		if s, ok := c.(interface{ Simulated() bool }); ok {
+			return s.Simulated()
+		}
+		u, ok := c.(Unwrapper)
+		if !ok {
+			break
+		}
+		c = u.Unwrap()
+	}
+	return false
+}
+
 // AsEpochLocker finds the transport's own locks under any decorators.
 func AsEpochLocker(c Comm) (EpochLocker, bool) {
 	for c != nil {

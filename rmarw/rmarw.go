@@ -9,6 +9,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // A Table is one rank's handle on an array of RMA-RW locks.
@@ -45,7 +46,7 @@ var (
 func New(c rma.Comm, cfg Config) (*Table, error) {
 	var err error
 	if cfg.Topology == nil {
-		t, err := topo.Discover(c)
+		t, err := discover.Topology(c)
 		if err != nil {
 			return nil, err
 		}

@@ -17,9 +17,6 @@ import (
 // run anywhere on its node keeps all its node-mates in one element at each level
 // inside, and ranks bound to a NUMA node but to no core share a merged core.
 //
-// Levels above the node that are Slurm's ([Place].Slurm) count only if they go
-// together for all nodes, else Notes says why not; those given without Slurm must.
-//
 // Levels at which this leaves all elements merged, and levels other than machine
 // and node that split nothing, are left out; Notes says which and why.
 //
@@ -30,10 +27,6 @@ func Build(places []Place) (*Topology, error) {
 		return nil, fmt.Errorf("topo: %d places, want one per rank, from 1 to %d: %w", len(places), maxRanks, ErrTopology)
 	}
 	b := builder{size: len(places), known: map[string]Set{}}
-	places, lost := agree(places)
-	if lost != "" {
-		b.notes = append(b.notes, lost)
-	}
 	if err := b.check(places); err != nil {
 		return nil, err
 	}
@@ -291,7 +284,7 @@ func gatherNotes(places []Place) []string {
 	}
 	for i, n := range texts {
 		if rs := ranks[n]; len(rs) < len(places) {
-			texts[i] = ranksText(rs) + ": " + n
+			texts[i] = RanksText(rs) + ": " + n
 		}
 	}
 	if more := len(texts) - maxGathered; more > 0 {

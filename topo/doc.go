@@ -6,8 +6,7 @@
 //
 // A [Topology] comes from one of these sources:
 //
-//   - [Discover] asks the system on each rank of a running job, unless the environment
-//     of rank 0 names a file that says it all: RMALOCK_TOPO.
+//   - Package topo/discover asks the system on each rank of a running job.
 //   - [Parse] reads a synthetic description such as "rack:2 node:4 numa:2 core:4",
 //     with ranks dealt one after the other or in turns ("by:node").
 //   - [Read] and [ReadFile] take such a description, a table of ranks, or the JSON of
@@ -59,7 +58,7 @@
 //
 // Its tree has a queue per element of each level of a view. At the innermost level
 // the ranks of the element compete in it, further out the elements one level in;
-// [Topology.Fan] counts them. The queue's tail is at [Topology.Host] of the element,
+// [Topology.Arity] counts them. The queue's tail is at [Topology.Host] of the element,
 // and so is the queue node with which the element competes further out: it belongs
 // to the element and not to the rank that climbs for it. A writer goes from Element
 // of the innermost level outwards by [Topology.Up]. [Topology.Near] tells which
@@ -80,17 +79,6 @@
 // section 6 advises, and [Topology.Fill] puts them where the user said nothing and
 // refuses what cannot be.
 //
-// # Slurm and mpirun
-//
-// Slurm tells each process the way to its node: SLURM_TOPOLOGY_ADDR=spine.rackA.n2
-// with SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node. Under srun that is so, under
-// mpirun it may be the way to the batch node, or the variables of different nodes
-// together. It counts only where it names the node that SLURM_NODEID and
-// SLURMD_NODENAME do, or the host name where they are not set; where no two nodes of
-// the job have it, unless their hosts have that name; and if it does for all nodes.
-// Else Notes says what did not fit, and host names may tell: RMALOCK_RACKS, see
-// [Discover].
-//
 // # Ranks without a single place
 //
 // A lock needs every rank in exactly one element per level. But a rank whose
@@ -103,14 +91,6 @@
 // not bound at all, such as goroutines of one process, thus have the levels machine
 // and node. Bind ranks (mpirun --bind-to core) to get more.
 //
-// # When the machine does not tell
-//
-// Discovery never fails because of what a machine says of itself. A description
-// that is missing, unreadable or broken leaves the levels concerned out, and the
-// reason is in Notes. On systems other than Linux that is always so. Virtual
-// machines may show other NUMA nodes and distances than there are; then describe
-// the machine with Parse or Build.
-//
 // # Cost
 //
 // A topology takes 4 bytes per rank and level and 4 more per rank, and 28 bytes and a
@@ -118,10 +98,5 @@
 // discovered, 16 bytes more per rank. A view shares these tables and adds labels
 // where it leaves a level out. Counters take 4 bytes per rank and counter. Ranks of
 // one process share one of each. The maps are a few loads from tables and allocate
-// nothing, but those that return slices; Fan and Near walk an element.
-//
-// Discover is two Allgathers, of one word and of about 60 bytes per rank, after each
-// process has read its machine once: some 50 ms where that has 256 hardware threads.
-// With RMALOCK_TOPO each process reads the file, and words are exchanged to be sure
-// that all read the same.
+// nothing, but those that return slices; Arity and Near walk an element.
 package topo

@@ -4,5 +4,5 @@ import "errors"
 
 // ErrTopology is wrapped by every error of this package that is about a
 // description: one that cannot be read, contradicts itself, or does not fit the
-// job. Errors of the transport pass through Discover as they are.
+// job.
 var ErrTopology = errors.New("bad description of the machine")

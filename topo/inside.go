@@ -97,7 +97,7 @@ func (b *builder) noteMerged(l *layer) {
 		}
 	}
 	if len(ranks) > 0 {
-		b.notes = append(b.notes, "merged "+l.name+" for "+ranksText(ranks)+": not each rank there is bound to one")
+		b.notes = append(b.notes, "merged "+l.name+" for "+RanksText(ranks)+": not each rank there is bound to one")
 	}
 }
 

@@ -150,6 +150,13 @@ var depth = map[string]int{
 	"machine": 0, "rack": 1, "switch": 1, "node": 2, "group": 3, "package": 3, "numa": 4, "cache": 5, "core": 6,
 }
 
+// AboveNode reports whether a level of a name can be above the nodes: a valid name, and not
+// that of a level which has its place elsewhere.
+func AboveNode(name string) bool {
+	d, known := depth[name]
+	return validName(name) && !reserved(name) && (!known || d == depth["rack"])
+}
+
 // misplaced finds a level among names that cannot be outside name.
 func misplaced(names []string, name string) string {
 	d, known := depth[name]

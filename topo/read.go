@@ -18,11 +18,6 @@ func ReadFile(path string) (*Topology, error) {
 	if err != nil {
 		return nil, fmt.Errorf("topo: %w: %w", err, ErrTopology)
 	}
-	return readNamed(path, text)
-}
-
-// readNamed is Read with errors that name the file.
-func readNamed(path string, text []byte) (*Topology, error) {
 	t, err := Read(text)
 	if err != nil {
 		return nil, fmt.Errorf("topo: file %s: %s: %w", path, bare(err), ErrTopology)

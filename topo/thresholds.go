@@ -190,7 +190,7 @@ func (t *Topology) WriteThresholds(w io.Writer, th Thresholds) error {
 		plural = ""
 	}
 	_, err = fmt.Fprintf(w, "T_W %d, T_R %d\nT_DC %s: %d counter%s for %s ranks each, at %s\n",
-		th.TW(), th.TR, th.TDC, c.Len(), plural, span(sizes), ranksText(hosts))
+		th.TW(), th.TR, th.TDC, c.Len(), plural, span(sizes), RanksText(hosts))
 	return err
 }
 

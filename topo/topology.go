@@ -121,6 +121,20 @@ func (t *Topology) CPUs(rank int) Set {
 // out and why, and what went wrong in reading the machine.
 func (t *Topology) Notes() []string { return slices.Clone(t.notes) }
 
+// WithNotes is t with other notes.
+func (t *Topology) WithNotes(lines ...string) *Topology {
+	f := *t.whole()
+	f.notes, f.memo = slices.Clone(lines), &memo{}
+	if t.full == nil {
+		return &f
+	}
+	keep := make([]bool, len(f.levels))
+	for i, l := range f.levels {
+		_, keep[i] = t.Find(l.name)
+	}
+	return f.view(keep)
+}
+
 // Fits returns nil if the topology is one for a job of size ranks, else an error
 // that wraps ErrTopology.
 func (t *Topology) Fits(size int) error {

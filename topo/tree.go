@@ -15,7 +15,7 @@ import (
 // Nothing is lost by that.
 func (t *Topology) WriteTree(w io.Writer) error {
 	p := printer{t: t}
-	p.row("machine", ranksText(t.Ranks(0, 0)))
+	p.row("machine", RanksText(t.Ranks(0, 0)))
 	p.inside(0, 0, "")
 	return p.write(w)
 }
@@ -47,7 +47,7 @@ func (p *printer) inside(level, element int, indent string) {
 		}
 		l := &p.t.levels[in]
 		if n == 1 {
-			p.row(indent+branch+l.name+" "+l.label[kids[0]], ranksText(p.t.Ranks(in, kids[0])))
+			p.row(indent+branch+l.name+" "+l.label[kids[0]], RanksText(p.t.Ranks(in, kids[0])))
 		} else {
 			p.folds = true
 			p.row(fmt.Sprintf("%s%s%s %s ×%d", indent, branch, l.name, labelRange(l.label[kids[0]], n), n), p.t.ranksOf(in, kids[:n]))
@@ -150,8 +150,9 @@ func (t *Topology) ranksOf(level int, elements []int) string {
 	return text + "; " + rankList(last)
 }
 
-// ranksText is "rank 3" or "ranks 0-3,8" of ranks in ascending order.
-func ranksText(ranks []int) string {
+// RanksText names ranks in ascending order for a message: "rank 3", "ranks 0-3,8", or, of
+// four and more at even distances, "ranks 0-60:4" as taskset has it.
+func RanksText(ranks []int) string {
 	if len(ranks) == 1 {
 		return "rank " + strconv.Itoa(ranks[0])
 	}

@@ -6,6 +6,7 @@ import (
 	_ "github.com/rmalock/rmalock/dmcs"
 	_ "github.com/rmalock/rmalock/rmamcs"
 	_ "github.com/rmalock/rmalock/rmarw"
+	_ "github.com/rmalock/rmalock/topo/hardware" // levels inside the nodes
 )
 
 // What commands use without --lock.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // description is where a topology comes from that is not discovered, and what
@@ -79,7 +80,7 @@ Environment, as rank 0 has it, of every job:
 				return err
 			}
 			if t == nil {
-				if t, err = discover(cmd, &b); err != nil {
+				if t, err = ofJob(cmd, &b); err != nil {
 					return err
 				}
 			} else if !speaks() {
@@ -144,14 +145,14 @@ func (d *description) view(t *topo.Topology) (*topo.Topology, error) {
 	return t.Pick(names...)
 }
 
-// discover is the topology of the job at rank 0, and nil elsewhere.
-func discover(cmd *cobra.Command, b *backend) (*topo.Topology, error) {
+// ofJob is the topology of the job at rank 0, and nil elsewhere.
+func ofJob(cmd *cobra.Command, b *backend) (*topo.Topology, error) {
 	if err := b.check(cmd); err != nil {
 		return nil, err
 	}
 	var found *topo.Topology
 	err := b.job(func(c rma.Comm) error {
-		t, err := topo.Discover(c)
+		t, err := discover.Topology(c)
 		if c.Rank() == 0 {
 			found = t
 		}

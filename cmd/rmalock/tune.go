@@ -11,7 +11,7 @@ import (
 
 	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // tuneOptions are the flags of tune.
@@ -125,7 +125,7 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 	}
 	o.backend.ranks, o.backend.nodes = ranks, o.layout.nodesOf(ranks)
 	return o.backend.job(func(c rma.Comm) error {
-		found, err := topo.Discover(c)
+		found, err := discover.Topology(c)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/rmalock/rmalock/rma/inproc"
 	"github.com/rmalock/rmalock/rma/mpi"
 	"github.com/rmalock/rmalock/rmarw"
+	_ "github.com/rmalock/rmalock/topo/hardware" // for the levels inside the node
 )
 
 const (

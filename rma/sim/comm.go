@@ -116,6 +116,9 @@ func (c *Comm) Rank() int      { return c.rank }
 func (c *Comm) Size() int      { return len(c.g.ranks) }
 func (c *Comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
 
+// Simulated is for rma.Simulated.
+func (c *Comm) Simulated() bool { return true }
+
 // Describe names the engine.
 func (c *Comm) Describe() string {
 	w := c.r.w

@@ -1,12 +1,13 @@
-package topo
+package discover
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rmalock/rmalock/topo"
 )
 
 // lookup is an environment of NAME=value lines.
@@ -28,42 +29,49 @@ type started struct {
 	env  string
 }
 
+// built is build without errors.
+func built(t *testing.T, places ...report) *topo.Topology {
+	t.Helper()
+	tree, err := build(places)
+	require.NoError(t, err)
+	return tree
+}
+
+// say is the report of a rank on a node.
+func say(node int, host, slurm string, above ...topo.Part) report {
+	return report{topo.Place{Host: host, Node: node, Above: above}, slurm}
+}
+
 // started places ranks and builds their topology.
-func startedJob(t *testing.T, ranks []started) *Topology {
+func startedJob(t *testing.T, ranks []started) *topo.Topology {
 	t.Helper()
 	root := t.TempDir()
-	var places []Place
+	var places []report
 	for _, s := range ranks {
-		p, err := Local(Options{Root: root, Host: s.host, CPUs: "0", Env: lookup(s.env)})
+		p, err := local(Options{Root: root, Host: s.host, CPUs: "0", Env: lookup(s.env)})
 		require.NoError(t, err)
 		p.Node = s.node
-		sent, err := decodePlace(p.encode())
+		sent, err := decodeReport(p.encode())
 		require.NoError(t, err)
 		require.Equal(t, p, sent)
 		places = append(places, p)
 	}
-	saved, err := json.Marshal(places)
-	require.NoError(t, err)
-	topo := build(t, places...)
-	after, err := json.Marshal(places)
-	require.NoError(t, err)
-	require.JSONEq(t, string(saved), string(after), "the caller's places are left alone")
-	return topo
+	return built(t, places...)
 }
 
 // above is the levels above the node with their parts and ranks, and the notes
 // about them.
-func above(topo *Topology) string {
-	node, _ := topo.Find("node")
+func above(tree *topo.Topology) string {
+	node, _ := tree.Find("node")
 	var b strings.Builder
 	for i := 1; i < node; i++ {
-		b.WriteString(topo.Levels()[i].Name + ":")
-		for e := range topo.Elements(i) {
-			fmt.Fprintf(&b, " %s(%s)", topo.Label(i, e), MakeSet(topo.Ranks(i, e)...))
+		b.WriteString(tree.Levels()[i].Name + ":")
+		for e := range tree.Elements(i) {
+			fmt.Fprintf(&b, " %s(%s)", tree.Label(i, e), topo.MakeSet(tree.Ranks(i, e)...))
 		}
 		b.WriteString("\n")
 	}
-	for _, n := range topo.Notes() {
+	for _, n := range tree.Notes() {
 		if !strings.Contains(n, "no description of NUMA nodes") && (strings.Contains(n, "SLURM") || strings.Contains(n, "Slurm") || strings.Contains(n, EnvRacks)) {
 			b.WriteString(n + "\n")
 		}
@@ -125,9 +133,9 @@ SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node
 		part[r].env = strings.ReplaceAll(part[r].env, fmt.Sprintf("SLURM_NODEID=%d", 2+r/2), fmt.Sprintf("SLURM_NODEID=%d", r/2))
 		part[r].node = r / 2
 	}
-	topo := startedJob(t, part)
-	require.Equal(t, "", above(topo), "one switch for all")
-	require.Contains(t, fmt.Sprint(topo.Notes()), "left out switch2, switch: splits nothing that another level does not")
+	tree := startedJob(t, part)
+	require.Equal(t, "", above(tree), "one switch for all")
+	require.Contains(t, fmt.Sprint(tree.Notes()), "left out switch2, switch: splits nothing that another level does not")
 }
 
 func TestOpenMPIUnderSlurm(t *testing.T) {
@@ -196,9 +204,9 @@ func TestPretendedNodesOfOneHost(t *testing.T) {
 	for r := range 8 {
 		ranks = append(ranks, started{"n1.cluster", r / 2, batch})
 	}
-	topo := startedJob(t, ranks)
-	require.Equal(t, "", above(topo))
-	require.Equal(t, 4, topo.Elements(1))
+	tree := startedJob(t, ranks)
+	require.Equal(t, "", above(tree))
+	require.Equal(t, 4, tree.Elements(1))
 }
 
 func TestBrokenSlurmVariables(t *testing.T) {
@@ -212,11 +220,11 @@ func TestBrokenSlurmVariables(t *testing.T) {
 		}
 		return b.String() + name + "=" + value + "\n"
 	}
-	known := []Part{{"switch2", "spine"}, {"switch", "rackA"}}
+	known := []topo.Part{{Level: "switch2", Name: "spine"}, {Level: "switch", Name: "rackA"}}
 	for _, c := range []struct {
 		env   string
 		host  string
-		above []Part
+		above []topo.Part
 		note  string
 	}{
 		{"", "n2", nil, ""},
@@ -229,11 +237,11 @@ func TestBrokenSlurmVariables(t *testing.T) {
 		{with("SLURM_TOPOLOGY_ADDR_PATTERN", "Switch.SWITCH.node"), "n2", nil, `SLURM_TOPOLOGY_ADDR_PATTERN "Switch.SWITCH.node": "SWITCH" is no level above a node: no switches from it`},
 		{with("SLURM_TOPOLOGY_ADDR_PATTERN", "core.switch.node"), "n2", nil, `SLURM_TOPOLOGY_ADDR_PATTERN "core.switch.node": "core" is no level above a node: no switches from it`},
 		{with("SLURM_TOPOLOGY_ADDR_PATTERN", "by.switch.node"), "n2", nil, `SLURM_TOPOLOGY_ADDR_PATTERN "by.switch.node": "by" is no level above a node: no switches from it`},
-		{with("SLURM_TOPOLOGY_ADDR_PATTERN", "block.switch.node"), "n2", []Part{{"block", "spine"}, {"switch", "rackA"}}, ""},
+		{with("SLURM_TOPOLOGY_ADDR_PATTERN", "block.switch.node"), "n2", []topo.Part{{Level: "block", Name: "spine"}, {Level: "switch", Name: "rackA"}}, ""},
 		{with("SLURM_TOPOLOGY_ADDR", "spine..n2"), "n2", nil, `SLURM_TOPOLOGY_ADDR "spine..n2" does not go with its pattern "switch.switch.node": no switches from it`},
 		{with("SLURM_TOPOLOGY_ADDR", "n2"), "n2", nil, `SLURM_TOPOLOGY_ADDR "n2" does not go with its pattern "switch.switch.node": no switches from it`},
 		{"SLURM_TOPOLOGY_ADDR=n2\nSLURM_TOPOLOGY_ADDR_PATTERN=node\n", "n2", nil, ""}, // a cluster without switches
-		{with("SLURM_TOPOLOGY_ADDR", "s[0-1].rackA.n2"), "n2", []Part{{"switch2", "s[0-1]"}, {"switch", "rackA"}}, ""},
+		{with("SLURM_TOPOLOGY_ADDR", "s[0-1].rackA.n2"), "n2", []topo.Part{{Level: "switch2", Name: "s[0-1]"}, {Level: "switch", Name: "rackA"}}, ""},
 		{with("SLURM_TOPOLOGY_ADDR", "spine.rackA.n3"), "n2", nil, `no switches from SLURM_TOPOLOGY_ADDR: it is of node "n3", and SLURMD_NODENAME says that this is another one`},
 		{with("SLURMD_NODENAME", ""), "n2", known, ""}, // the host name fits
 		{with("SLURMD_NODENAME", ""), "n2.cluster.org", known, ""},
@@ -244,10 +252,10 @@ func TestBrokenSlurmVariables(t *testing.T) {
 		{fits + "SLURM_NODEID=1\nSLURM_JOB_NODELIST=n[1-\n", "x", known, ""},
 		{fits + "SLURM_NODEID=one\nSLURM_JOB_NODELIST=n[1-4]\n", "x", known, ""},
 	} {
-		p := Place{Host: c.host}
+		p := say(0, c.host, "")
 		p.switches(lookup(c.env))
 		require.Equal(t, c.above, p.Above, c.env)
-		require.Equal(t, c.above != nil, p.Slurm != "", c.env)
+		require.Equal(t, c.above != nil, p.slurm != "", c.env)
 		if c.note == "" {
 			require.Empty(t, p.Notes, c.env)
 		} else {
@@ -257,45 +265,42 @@ func TestBrokenSlurmVariables(t *testing.T) {
 }
 
 func TestNodesThatSlurmTellsApart(t *testing.T) {
-	say := func(node int, host, slurm string, above ...Part) Place {
-		return Place{Host: host, Node: node, Above: above, Slurm: slurm}
-	}
-	spine, a, b := Part{"switch2", "s"}, Part{"switch", "A"}, Part{"switch", "B"}
-	core := Part{"switch3", "c"}
+	spine, a, b := topo.Part{Level: "switch2", Name: "s"}, topo.Part{Level: "switch", Name: "A"}, topo.Part{Level: "switch", Name: "B"}
+	core := topo.Part{Level: "switch3", Name: "c"}
 	for name, c := range map[string]struct {
-		places []Place
+		places []report
 		want   string
 	}{
 		"ways of unequal length": {
-			[]Place{say(0, "n1", "n1", spine, a), say(1, "n2", "n2", b), say(2, "n3", "n3", spine, a), say(3, "n4", "n4", b)},
+			[]report{say(0, "n1", "n1", spine, a), say(1, "n2", "n2", b), say(2, "n3", "n3", spine, a), say(3, "n4", "n4", b)},
 			"switch2: s(0,2) B(1,3)\n",
 		},
 		"ways of three lengths": {
-			[]Place{say(0, "n1", "n1", core, spine, a), say(1, "n2", "n2", Part{"switch2", "t"}, b), say(2, "n3", "n3", core, spine, b), say(3, "n4", "n4", Part{"switch2", "t"}, a), say(4, "n5", "n5", Part{"switch", "E"}), say(5, "n6", "n6", Part{"switch2", "t"}, b)},
+			[]report{say(0, "n1", "n1", core, spine, a), say(1, "n2", "n2", topo.Part{Level: "switch2", Name: "t"}, b), say(2, "n3", "n3", core, spine, b), say(3, "n4", "n4", topo.Part{Level: "switch2", Name: "t"}, a), say(4, "n5", "n5", topo.Part{Level: "switch", Name: "E"}), say(5, "n6", "n6", topo.Part{Level: "switch2", Name: "t"}, b)},
 			"switch3: c(0,2) t(1,3,5) E(4)\nswitch: A(0) B(1,5) B(2) A(3) E(4)\n", // switch2 splits nothing more
 		},
 		"one that does not know": {
-			[]Place{say(0, "n1", "n1", a), say(1, "n2", "n2", b), say(2, "n3", "")},
+			[]report{say(0, "n1", "n1", a), say(1, "n2", "n2", b), say(2, "n3", "")},
 			"left out the levels above the node: SLURM_TOPOLOGY_ADDR does not tell for rank 2; start ranks with srun, or name racks with RMALOCK_RACKS or RMALOCK_TOPO\n",
 		},
 		"a rank that does not know has the address of its node": {
-			[]Place{say(0, "n1", "n1", a), say(1, "n2", "n2", b), say(1, "n2", ""), say(2, "n3", "n3", b)},
+			[]report{say(0, "n1", "n1", a), say(1, "n2", "n2", b), say(1, "n2", ""), say(2, "n3", "n3", b)},
 			"switch: A(0) B(1-3)\n",
 		},
 		"ranks of a node at odds, one with the host's name": {
-			[]Place{say(0, "n1", "n1", a), say(1, "n2", "n1", a), say(1, "n2", "n2", b), say(2, "n3", "n3", b)},
+			[]report{say(0, "n1", "n1", a), say(1, "n2", "n1", a), say(1, "n2", "n2", b), say(2, "n3", "n3", b)},
 			"switch: A(0) B(1-3)\n",
 		},
 		"ranks of a node at odds": {
-			[]Place{say(0, "n1", "n1", a), say(1, "x", "n3", a), say(1, "x", "n2", b)},
+			[]report{say(0, "n1", "n1", a), say(1, "x", "n3", a), say(1, "x", "n2", b)},
 			"left out the levels above the node: SLURM_TOPOLOGY_ADDR does not tell for ranks 1-2; start ranks with srun, or name racks with RMALOCK_RACKS or RMALOCK_TOPO\n",
 		},
 		"kinds that have nothing in common": {
-			[]Place{say(0, "n1", "n1", a), say(1, "n2", "n2", Part{"block", "B"}), say(2, "n3", "n3", a)},
+			[]report{say(0, "n1", "n1", a), say(1, "n2", "n2", topo.Part{Level: "block", Name: "B"}), say(2, "n3", "n3", a)},
 			"left out the levels above the node: Slurm's patterns of rank 1 and others have nothing in common\n",
 		},
 	} {
-		require.Equal(t, c.want, above(build(t, c.places...)), name)
+		require.Equal(t, c.want, above(built(t, c.places...)), name)
 	}
 }
 

@@ -1,4 +1,4 @@
-package topo
+package hardware
 
 import (
 	"archive/tar"
@@ -13,6 +13,9 @@ import (
 
 	ghwdata "github.com/jaypipes/ghw/testdata"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // TestSnapshots replays the machines that ghw recorded for its own tests.
@@ -40,23 +43,23 @@ func TestSnapshots(t *testing.T) {
 			root := t.TempDir()
 			unpack(t, f, root)
 			m := readMachine(root)
-			var places []Place
-			for c := range m.cpus().All() {
-				p := Place{CPUs: MakeSet(c)}
-				p.locate(&m)
+			var places []topo.Place
+			for c := range m.CPUs().All() {
+				p, err := discover.Local(discover.Options{Root: root, CPUs: topo.MakeSet(c)})
+				require.NoError(t, err)
 				places = append(places, p)
 			}
-			topo := build(t, places...)
-			got := fmt.Sprintf("%d:", topo.Size())
-			for _, l := range topo.Levels()[1:] {
+			tree := build(t, places...)
+			got := fmt.Sprintf("%d:", tree.Size())
+			for _, l := range tree.Levels()[1:] {
 				got += fmt.Sprintf(" %s:%d", l.Name, l.Elements)
 			}
-			require.Equal(t, want[name], got, "notes: %q", topo.Notes())
+			require.Equal(t, want[name], got, "notes: %q", tree.Notes())
 			thresholds := "machine: T_DC 1 per node at 0, T_L [1000], T_R 4096, T_W 1000"
 			if name == "linux-amd64-8581cf3a529e5d8b97ea876eade2f60d" {
 				thresholds = "machine numa: T_DC 1 per node at 0, T_L [50 20], T_R 4096, T_W 1000"
 			}
-			require.Equal(t, thresholds, told(t, topo))
+			require.Equal(t, thresholds, told(t, tree))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package topo
+package hardware
 
 import (
 	"io/fs"
@@ -10,16 +10,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 func TestEmptyMachine(t *testing.T) {
 	root := t.TempDir()
-	topo := replay(t, root, 2, "0", "1")
-	require.Equal(t, []Level{{"machine", 1}, {"node", 2}}, topo.Levels())
-	require.Equal(t, Set("1"), topo.CPUs(3))
-	require.Len(t, topo.Notes(), 2)
-	require.Contains(t, topo.Notes()[0], "no description of NUMA nodes, taken for flat inside the node: open "+root)
-	require.Equal(t, "left out group, numa, cache, core: no rank knows its place there", topo.Notes()[1])
+	tree := replay(t, root, 2, "0", "1")
+	require.Equal(t, []topo.Level{{Name: "machine", Elements: 1}, {Name: "node", Elements: 2}}, tree.Levels())
+	require.Equal(t, topo.Set("1"), tree.CPUs(3))
+	require.Len(t, tree.Notes(), 2)
+	require.Contains(t, tree.Notes()[0], "no description of NUMA nodes, taken for flat inside the node: open "+root)
+	require.Equal(t, "left out group, numa, cache, core: no rank knows its place there", tree.Notes()[1])
 
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "sys/devices/system/node/power"), 0o755))
 	require.Contains(t, replay(t, root, 1, "0").Notes()[0], "has no NUMA node")
@@ -29,8 +32,8 @@ func TestEmptyMachine(t *testing.T) {
 // concerned are unknown, the others stay, and a note says what is wrong.
 func TestBrokenMachines(t *testing.T) {
 	const node = "sys/devices/system/node/node1/"
-	all := []Span{{"group", "0"}, {"numa", "1"}, {"cache", "1"}, {"core", "3"}}
-	without := func(levels ...string) []Span {
+	all := []topo.Span{{Level: "group", IDs: "0"}, {Level: "numa", IDs: "1"}, {Level: "cache", IDs: "1"}, {Level: "core", IDs: "3"}}
+	without := func(levels ...string) []topo.Span {
 		out := slices.Clone(all)
 		for i := range out {
 			if slices.Contains(levels, out[i].Level) {
@@ -57,7 +60,7 @@ func TestBrokenMachines(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
 		damage     func(*testing.T, string)
-		want       []Span
+		want       []topo.Span
 		note       string
 	}{
 		{"garbage in the list of processors", "cpulist", write("0-x\x00"), all, ""},
@@ -81,15 +84,15 @@ func TestBrokenMachines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			root := recorded(t, "server")
 			c.damage(t, filepath.Join(root, node+c.path))
-			p, err := Local(Options{Root: root, CPUs: "3"})
+			p, err := discover.Local(discover.Options{Root: root, CPUs: "3"})
 			require.NoError(t, err)
 			require.Equal(t, c.want, p.Inside)
 			if c.note == "" {
 				return
 			}
 			require.Contains(t, strings.Join(p.Notes, "\n"), c.note)
-			topo := build(t, p)
-			require.Contains(t, strings.Join(topo.Notes(), "\n"), c.note, "kept in the topology")
+			tree := build(t, p)
+			require.Contains(t, strings.Join(tree.Notes(), "\n"), c.note, "kept in the topology")
 		})
 	}
 }
@@ -101,23 +104,23 @@ func TestListOfProcessorsAlone(t *testing.T) {
 		require.NoError(t, os.RemoveAll(filepath.Join(node, cpu)))
 	}
 	for text, note := range map[string]string{
-		"garbage\n":   `processors of NUMA node 1 are unreadable: list "garbage": "garbage" is neither`,
+		"garbage\n":   `processors of NUMA node 1 are unreadable: topo: list "garbage": "garbage" is neither`,
 		"0-9999999\n": "cpulist has 10000000 processors",
 		"\x00":        "is neither a number nor a range",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(node, "cpulist"), []byte(text), 0o644))
-		p, err := Local(Options{Root: root, CPUs: "3"})
+		p, err := discover.Local(discover.Options{Root: root, CPUs: "3"})
 		require.NoError(t, err)
-		require.Equal(t, []Span{{"group", ""}, {"numa", ""}, {"cache", ""}, {"core", ""}}, p.Inside)
+		require.Equal(t, []topo.Span{{Level: "group", IDs: ""}, {Level: "numa", IDs: ""}, {Level: "cache", IDs: ""}, {Level: "core", IDs: ""}}, p.Inside)
 		require.Contains(t, strings.Join(p.Notes, "\n"), note)
 	}
 }
 
 func TestProcessorInTwoNUMANodes(t *testing.T) {
 	root := layOut(t, "numa 0 10 20\ncore 0 0 0\nnuma 1 20 10\ncore 0 0 0\ncore 1 1 0\n")
-	p, err := Local(Options{Root: root, CPUs: "0"})
+	p, err := discover.Local(discover.Options{Root: root, CPUs: "0"})
 	require.NoError(t, err)
-	require.Equal(t, Set("0"), p.Inside[1].IDs)
+	require.Equal(t, topo.Set("0"), p.Inside[1].IDs)
 	require.Contains(t, p.Notes, "processor 0 is listed in NUMA nodes 0 and 1: counted for the first")
 }
 
@@ -140,9 +143,9 @@ func TestDamagedMachines(t *testing.T) {
 				require.NoError(t, os.RemoveAll(f))
 			}
 			_ = os.WriteFile(f, []byte(text), 0o644) // unless its directory is gone
-			var places []Place
-			for _, mask := range []Set{"0", "1", "2", "3", "1-2"} {
-				p, err := Local(Options{Root: root, CPUs: mask})
+			var places []topo.Place
+			for _, mask := range []topo.Set{"0", "1", "2", "3", "1-2"} {
+				p, err := discover.Local(discover.Options{Root: root, CPUs: mask})
 				require.NoError(t, err)
 				places = append(places, p)
 			}

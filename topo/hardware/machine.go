@@ -1,37 +1,14 @@
-package topo
+package hardware
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // maxCPUs bounds the processors of a node.
 const maxCPUs = 1 << 18
-
-// A machine is a node's hardware, as far as it is known: for each level inside
-// the node which part a processor is in.
-type machine struct {
-	levels []partition // group, numa, cache, core
-	notes  []string
-}
-
-// A partition maps processors to parts; those that it lacks are unknown.
-type partition struct {
-	name string
-	of   map[int]int
-}
-
-// cpus is all processors of the machine.
-func (m *machine) cpus() Set {
-	all := map[int]bool{}
-	for _, l := range m.levels {
-		for c := range l.of {
-			all[c] = true
-		}
-	}
-	return MakeSet(slices.Collect(maps.Keys(all))...)
-}
 
 // numaNode is what the system tells of one NUMA node.
 type numaNode struct {
@@ -52,23 +29,23 @@ type cache struct {
 	cpus  []int
 }
 
-// compose makes a machine of its NUMA nodes, which are sorted by id. NUMA nodes
+// compose makes a machine from its NUMA nodes, which are sorted by id. NUMA nodes
 // keep their number; a cache or core is named by its lowest processor, since the
 // system's numbers of cores are not unique in a node. The cache of a processor is
 // its last-level cache.
-func compose(nodes []numaNode, notes []string) machine {
-	m := machine{notes: notes}
-	numa := partition{"numa", map[int]int{}}
-	caches := partition{"cache", map[int]int{}}
-	cores := partition{"core", map[int]int{}}
+func compose(nodes []numaNode, notes []string) discover.Machine {
+	m := discover.Machine{Notes: notes}
+	numa := discover.Partition{Level: "numa", Part: map[int]int{}}
+	caches := discover.Partition{Level: "cache", Part: map[int]int{}}
+	cores := discover.Partition{Level: "core", Part: map[int]int{}}
 	for i := range nodes {
 		n := &nodes[i]
 		for _, c := range n.cpus {
-			if was, ok := numa.of[c]; ok && was != n.id {
-				m.notes = append(m.notes, fmt.Sprintf("processor %d is listed in NUMA nodes %d and %d: counted for the first", c, was, n.id))
+			if was, ok := numa.Part[c]; ok && was != n.id {
+				m.Notes = append(m.Notes, fmt.Sprintf("processor %d is listed in NUMA nodes %d and %d: counted for the first", c, was, n.id))
 				continue
 			}
-			numa.of[c] = n.id
+			numa.Part[c] = n.id
 		}
 		first, last := n.caching()
 		for _, c := range n.cores {
@@ -87,25 +64,25 @@ func compose(nodes []numaNode, notes []string) machine {
 				if _, ok := lowest[l1]; !ok {
 					lowest[l1] = cpu
 				}
-				cores.of[cpu] = lowest[l1]
+				cores.Part[cpu] = lowest[l1]
 			}
 		}
 		// Where each core has a last-level cache of its own, the level says no more
 		// than the cores: all count to one.
 		lowest, private := maxCPUs, true
 		for cpu, l := range last {
-			mine, ok := cores.of[cpu]
-			private = private && ok && mine == cores.of[l]
+			mine, ok := cores.Part[cpu]
+			private = private && ok && mine == cores.Part[l]
 			lowest = min(lowest, cpu)
 		}
 		for cpu, l := range last {
 			if private {
 				l = lowest
 			}
-			caches.of[cpu] = l
+			caches.Part[cpu] = l
 		}
 	}
-	m.levels = []partition{groups(nodes), numa, caches, cores}
+	m.Levels = []discover.Partition{groups(nodes), numa, caches, cores}
 	return m
 }
 
@@ -129,7 +106,7 @@ func (n *numaNode) caching() (first, last map[int]int) {
 // distance between any two, such as the NUMA nodes of one socket. Where that does
 // not fall into groups in which all are that near, or distances are unknown, all
 // are one group. A group is named by its lowest NUMA node.
-func groups(nodes []numaNode) partition {
+func groups(nodes []numaNode) discover.Partition {
 	var home []int // nodes with processors
 	told := true
 	for i := range nodes {
@@ -145,10 +122,10 @@ func groups(nodes []numaNode) partition {
 			return max(nodes[i].distances[j], nodes[j].distances[i])
 		})
 	}
-	p := partition{"group", map[int]int{}}
+	p := discover.Partition{Level: "group", Part: map[int]int{}}
 	for a, i := range home {
 		for _, c := range nodes[i].cpus {
-			p.of[c] = nodes[home[group[a]]].id
+			p.Part[c] = nodes[home[group[a]]].id
 		}
 	}
 	return p

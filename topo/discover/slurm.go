@@ -1,10 +1,12 @@
-package topo
+package discover
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rmalock/rmalock/topo"
 )
 
 // switches reads what Slurm says of the way to this node,
@@ -12,7 +14,7 @@ import (
 //	SLURM_TOPOLOGY_ADDR=spine.rackA.n2
 //	SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node
 //
-// into Above and Slurm. The innermost of several levels of one kind keeps its name,
+// into Above and slurm. The innermost of several levels of one kind keeps its name,
 // those outside it are switch2, switch3.
 //
 // Under mpirun the variables may be those of another node: MPICH 4.0 gives
@@ -20,7 +22,7 @@ import (
 // own SLURM_NODEID; over ssh all are the batch node's. So the address must fit
 // whatever else names the node. What passes here is checked again when all ranks
 // are known, by agree.
-func (p *Place) switches(env func(string) string) {
+func (p *report) switches(env func(string) string) {
 	addr, pattern := env("SLURM_TOPOLOGY_ADDR"), env("SLURM_TOPOLOGY_ADDR_PATTERN")
 	if addr == "" {
 		return
@@ -28,8 +30,8 @@ func (p *Place) switches(env func(string) string) {
 	kinds := strings.Split(pattern, ".")
 	last := len(kinds) - 1
 	names := strings.SplitN(addr, ".", len(kinds)) // a node's name may have dots
-	if kinds[last] != "node" || len(names) != len(kinds) || slices.Contains(names, "") || len(kinds) >= maxLevels/2 {
-		p.note("SLURM_TOPOLOGY_ADDR %s does not go with its pattern %s: no switches from it", quote(addr), quote(pattern))
+	if kinds[last] != "node" || len(names) != len(kinds) || slices.Contains(names, "") || len(kinds) >= maxAbove {
+		p.note("SLURM_TOPOLOGY_ADDR %.60q does not go with its pattern %.60q: no switches from it", addr, pattern)
 		return
 	}
 	if last == 0 {
@@ -37,27 +39,27 @@ func (p *Place) switches(env func(string) string) {
 	}
 	node := names[last]
 	if doubt := p.doubt(node, env); doubt != "" {
-		p.note("no switches from SLURM_TOPOLOGY_ADDR: it is of node %s, %s", quote(node), doubt) // the same text on many nodes
+		p.note("no switches from SLURM_TOPOLOGY_ADDR: it is of node %.60q, %s", node, doubt) // the same text on many nodes
 		return
 	}
-	above := make([]Part, last)
+	above := make([]topo.Part, last)
 	seen := map[string]int{}
 	for i := last - 1; i >= 0; i-- {
 		kind := kinds[i]
-		if d, known := depth[kind]; !validName(kind) || reserved(kind) || known && d != depth["switch"] {
-			p.note("SLURM_TOPOLOGY_ADDR_PATTERN %s: %s is no level above a node: no switches from it", quote(pattern), quote(kind))
+		if !topo.AboveNode(kind) {
+			p.note("SLURM_TOPOLOGY_ADDR_PATTERN %.60q: %.60q is no level above a node: no switches from it", pattern, kind)
 			return
 		}
 		if seen[kind]++; seen[kind] > 1 {
 			kind += strconv.Itoa(seen[kind])
 		}
-		above[i] = Part{kind, names[i]}
+		above[i] = topo.Part{Level: kind, Name: names[i]}
 	}
-	p.Above, p.Slurm = above, node
+	p.Above, p.slurm = above, node
 }
 
 // doubt says why a node that Slurm names cannot be this one, "" if it can.
-func (p *Place) doubt(node string, env func(string) string) string {
+func (p *report) doubt(node string, env func(string) string) string {
 	sure := false
 	for _, name := range []string{"SLURM_STEP_NODELIST", "SLURM_NODELIST", "SLURM_JOB_NODELIST"} {
 		list := env(name)
@@ -141,12 +143,16 @@ func expand(prefix, item string, yield func(string) bool) bool {
 		return false
 	}
 	for r := range strings.SplitSeq(ranges, ",") {
-		first, _, _ := strings.Cut(r, "-")
-		run, ok := parseRun(r)
-		if !ok {
+		first, last, isRange := strings.Cut(r, "-")
+		if !isRange {
+			last = first
+		}
+		lo, ok := parseNumber(first)
+		hi, ok2 := parseNumber(last)
+		if !ok || !ok2 || lo > hi {
 			return false
 		}
-		for k := run.lo; k <= run.hi; k++ {
+		for k := lo; k <= hi; k++ {
 			if !expand(fmt.Sprintf("%s%s%0*d", prefix, before, len(first), k), tail, yield) {
 				return false
 			}
@@ -155,11 +161,17 @@ func expand(prefix, item string, yield func(string) bool) bool {
 	return true
 }
 
+// parseNumber reads a number without a sign.
+func parseNumber(text string) (int, bool) {
+	n, err := strconv.ParseUint(text, 10, 24)
+	return int(n), err == nil
+}
+
 // agree settles what Slurm said to each rank, now that all are known. It returns
 // places that all list the same levels above the node, or none, and a note where
 // something was lost. Places that Slurm said nothing to, and that say nothing
 // themselves, count as unknown only where others know.
-func agree(places []Place) ([]Place, string) {
+func agree(places []report) ([]report, string) {
 	claims := map[int]*claim{} // by node
 	heard := false
 	for r := range places {
@@ -169,7 +181,7 @@ func agree(places []Place) ([]Place, string) {
 			c = &claim{}
 			claims[p.Node] = c
 		}
-		heard = heard || p.Slurm != ""
+		heard = heard || p.slurm != ""
 		c.hear(p)
 	}
 	if !heard {
@@ -196,9 +208,9 @@ func agree(places []Place) ([]Place, string) {
 		}
 	}
 	out := slices.Clone(places)
-	drop := func(format string, args ...any) ([]Place, string) {
+	drop := func(format string, args ...any) ([]report, string) {
 		for r := range out {
-			out[r].Above, out[r].Slurm = nil, ""
+			out[r].Above, out[r].slurm = nil, ""
 		}
 		return out, "left out the levels above the node: " + fmt.Sprintf(format, args...)
 	}
@@ -206,7 +218,7 @@ func agree(places []Place) ([]Place, string) {
 		return drop("several nodes have the address that SLURM_TOPOLOGY_ADDR has on %s; start ranks with srun, or name racks with %s or %s", copied, EnvRacks, EnvFile)
 	}
 	if len(lost) > 0 {
-		return drop("SLURM_TOPOLOGY_ADDR does not tell for %s; start ranks with srun, or name racks with %s or %s", ranksText(lost), EnvRacks, EnvFile)
+		return drop("SLURM_TOPOLOGY_ADDR does not tell for %s; start ranks with srun, or name racks with %s or %s", topo.RanksText(lost), EnvRacks, EnvFile)
 	}
 	for r := range out {
 		// A way with fewer switches begins further in; further out there is no more
@@ -221,7 +233,7 @@ func agree(places []Place) ([]Place, string) {
 			}
 			above[i].Name = m.Name
 		}
-		out[r].Above, out[r].Slurm = above, ""
+		out[r].Above, out[r].slurm = above, ""
 	}
 	return out, ""
 }
@@ -229,21 +241,21 @@ func agree(places []Place) ([]Place, string) {
 // A claim is what the ranks of a node say of the way to it.
 type claim struct {
 	slurm string // Slurm's name of the node; "" when a place gave Above without Slurm
-	above []Part
+	above []topo.Part
 	fits  bool // the host has that name
 	bad   bool // ranks contradict each other
 }
 
 // hear adds what one rank says. One whose host has the name it claims is right
 // against others.
-func (c *claim) hear(p *Place) {
+func (c *claim) hear(p *report) {
 	if len(p.Above) == 0 {
 		return
 	}
-	fits := p.Slurm == "" || sameHost(p.Host, p.Slurm)
+	fits := p.slurm == "" || sameHost(p.Host, p.slurm)
 	switch {
 	case len(c.above) == 0 || fits && !c.fits:
-		*c = claim{slurm: p.Slurm, above: p.Above, fits: fits}
+		*c = claim{slurm: p.slurm, above: p.Above, fits: fits}
 	case fits == c.fits && !slices.Equal(c.above, p.Above):
 		c.bad = true
 	}

@@ -1,4 +1,4 @@
-package topo
+package hardware
 
 import (
 	"context"
@@ -15,13 +15,16 @@ import (
 	"github.com/jaypipes/ghw"
 	"github.com/jaypipes/ghw/pkg/cpu"
 	"github.com/jaypipes/ghw/pkg/memory"
+
+	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // readMachine reads the machine described under root/sys by way of ghw. It asks
 // ghw for the cores and caches of each NUMA node and not for its whole topology,
 // which reads the state of every memory block and gives up at the first NUMA node
 // whose huge pages it cannot read.
-func readMachine(root string) machine {
+func readMachine(root string) discover.Machine {
 	var w warnings
 	ctx := ghw.WithLogger(slog.New(&w))(ghw.WithChroot(root)(context.Background()))
 	dir := filepath.Join(root, "sys", "devices", "system", "node")
@@ -47,7 +50,7 @@ func numaIDs(dir string) ([]int, error) {
 	var ids []int
 	for _, f := range files {
 		if number, ok := strings.CutPrefix(f.Name(), "node"); ok {
-			if id, ok := parseNumber(number); ok {
+			if id, err := strconv.Atoi(number); err == nil && id >= 0 {
 				ids = append(ids, id)
 			}
 		}
@@ -92,7 +95,7 @@ func readNUMA(ctx context.Context, w *warnings, dir string, id int) numaNode {
 			} else if err != nil {
 				return err
 			}
-			list, err := parseSet(string(text))
+			list, err := topo.ParseSet(string(text))
 			if err == nil && list.Len() > maxCPUs {
 				err = fmt.Errorf("cpulist has %d processors", list.Len())
 			}
@@ -108,10 +111,10 @@ func readNUMA(ctx context.Context, w *warnings, dir string, id int) numaNode {
 			return err
 		}
 		for field := range strings.FieldsSeq(string(text)) {
-			d, ok := parseNumber(field)
-			if !ok {
+			d, err := strconv.Atoi(field)
+			if err != nil || d < 0 {
 				n.distances = nil
-				return fmt.Errorf("%s is not a distance", quote(field))
+				return fmt.Errorf("%.60q is not a distance", field)
 			}
 			n.distances = append(n.distances, d)
 		}
@@ -119,6 +122,9 @@ func readNUMA(ctx context.Context, w *warnings, dir string, id int) numaNode {
 	})
 	return n
 }
+
+// maxNotes bounds the warnings.
+const maxNotes = 8
 
 // warnings collects what went wrong, from ghw too, which else would print it.
 type warnings struct{ texts []string }
