@@ -1,6 +1,6 @@
 # make run    sets up, builds and runs a verified job of 4 ranks
 # make test   proves it; half an hour or so on 2 cores when nothing is cached
-# make bench  compares with C on MPI-3 RMA, on this machine
+# make bench  compares with the locks of C and MPI, on this machine
 # make help   lists all targets
 
 SHELL := /bin/sh
@@ -73,9 +73,8 @@ verify: setup ## test-mpi with the whole graph and every lock in every job; an h
 	RMALOCK_FULL=1 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run UnderMPI ./lock/locktest ./bench/degree
 	RMALOCK_FULL=1 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run UnderMPI -tags mpich ./lock/locktest ./bench/degree
 
-bench: setup build ## D-MCS here, in C on MPI-3 RMA, and MPI_Win_lock: medians of 7 paired runs
-	mpicc.openmpi -O3 -march=native -o bin/bench-c-dmcs bench/c/dmcs.c
-	mpicc.openmpi -O3 -march=native -o bin/bench-c-winlock bench/c/winlock.c
+bench: setup build ## locks here and in C (pthread, MPI_Win_lock, D-MCS): medians of 7 paired runs; COMPARE="-locks rmarw,c-mutex -ranks 2"
+	for p in dmcs winlock pthread; do mpicc.openmpi -O3 -march=native -o bin/bench-c-$$p bench/c/$$p.c || exit 1; done
 	$(GO) run ./bench/compare $(COMPARE)
 
 clean: ## removes bin

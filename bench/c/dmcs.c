@@ -19,20 +19,11 @@
  *	                  was awaited, one such Fetch_and_op, which waits for the writer
  *	--yield no|yes    sched_yield between polls, for more ranks than cores
  */
-#include "bench.h"
+#include "modes.h"
 
-enum { NEXT, WAIT, TAIL, COUNTER, WORDS };
+#include <sched.h>
 
-/* 0 or 1 for the two values that an option may have. */
-static int either(int argc, char **argv, const char *name, const char *zero, const char *one) {
-	const char *v = option(argc, argv, name, zero);
-	if (strcmp(v, zero) == 0)
-		return 0;
-	if (strcmp(v, one) == 0)
-		return 1;
-	fprintf(stderr, "%s is %s, want %s or %s\n", name, v, zero, one);
-	usage("bad option");
-}
+enum { NEXT, WAIT, TAIL, COUNTERS, WORDS = COUNTERS + 2 };
 
 static MPI_Win win;
 static volatile int64_t *own;
@@ -78,7 +69,8 @@ static int64_t await_own(int disp, int64_t null) {
 	return v;
 }
 
-static void acquire(void) { /* Listing 2 */
+static inline void acquire(int shared) { /* Listing 2 */
+	(void)shared; /* the lock is exclusive in both modes */
 	int64_t pred;
 	store_own(0, NEXT); /* line 3 */
 	MPI_Fetch_and_op(&id, &pred, MPI_INT64_T, HOME, TAIL, MPI_REPLACE, win); /* line 6 */
@@ -90,7 +82,8 @@ static void acquire(void) { /* Listing 2 */
 	await_own(WAIT, 1);               /* lines 11 to 14 */
 }
 
-static void release(void) { /* Listing 3 */
+static inline void release(int shared) { /* Listing 3 */
+	(void)shared;
 	int64_t succ = read_own(NEXT, 0); /* line 2 */
 	if (succ == 0) {
 		int64_t null = 0, last;
@@ -104,9 +97,9 @@ static void release(void) { /* Listing 3 */
 }
 
 int main(int argc, char **argv) {
-	bench b = bench_init(&argc, &argv);
-	load = either(argc, argv, "--own", "fop", "load");
-	yield = either(argc, argv, "--yield", "no", "yes");
+	bench b = bench_init(&argc, &argv, "c-dmcs");
+	load = choice(argc, argv, "--own", (const char *[]){"fop", "load", NULL});
+	yield = choice(argc, argv, "--yield", (const char *[]){"no", "yes", NULL});
 	me = b.rank;
 	id = b.rank + 1;
 	int64_t *mem;
@@ -118,8 +111,8 @@ int main(int argc, char **argv) {
 	MPI_Barrier(MPI_COMM_WORLD);
 	char settings[64];
 	snprintf(settings, sizeof settings, "own=%s yield=%s", load ? "load" : "fop", yield ? "yes" : "no");
-	bench_lock l = {.name = "c-dmcs", .settings = settings, .win = win, .counter = COUNTER, .acquire = acquire, .release = release};
-	bench_run(&b, &l);
+	b.settings = settings;
+	bench_run(&b, win, COUNTERS);
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Win_unlock_all(win);
 	MPI_Win_free(&win);

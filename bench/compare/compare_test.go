@@ -165,7 +165,7 @@ func TestGoesOn(t *testing.T) {
 		runs      int
 		status    int
 	}{{"130", 12, allMet}, {"129", 6, missed}, {"200", 6, allMet}} {
-		status, out, _ := start(t, strings.ReplaceAll(ourResult, ":200", ":"+c.perSecond), "-json", "-runs", "3", "-most", "12")
+		status, out, _ := start(t, strings.ReplaceAll(ourResult, ":200", ":"+c.perSecond), "-goals", "-json", "-rounds", "3", "-most", "12")
 		var r report
 		if err := json.Unmarshal([]byte(out), &r); err != nil || status != c.status {
 			t.Fatalf("%s: status %d, %v", c.perSecond, status, err)
@@ -211,12 +211,12 @@ func script(t *testing.T, path, text string) string {
 	return path
 }
 
-// stub makes a folder with the three programs and a launcher that runs its last
+// stub makes a folder with the programs and a launcher that runs its last
 // arguments; $N is the number of ranks.
 func stub(t *testing.T, our string) (dir, mpirun string) {
 	dir = t.TempDir()
 	script(t, filepath.Join(dir, ours), our)
-	for _, c := range []string{cDMCS, cWinLock} {
+	for _, c := range []string{cDMCS, cWinLock, cPthread} {
 		script(t, filepath.Join(dir, c), `echo "{\"ranks\":$N,\"ns_per_acquire_median\":60,\"ns_per_acquire_min\":50,\"acquires_per_second\":100,\"acquires_per_rank\":[1,3],\"library\":\"MPI X\",\"component\":\"sm\"}"`)
 	}
 	return dir, script(t, filepath.Join(dir, "mpirun"), `while [ "$1" != -n ]; do shift; done; N=$2; export N; shift 2; exec "$@"`)
@@ -230,12 +230,12 @@ func start(t *testing.T, our string, more ...string) (status int, out, errs stri
 	dir, mpirun := stub(t, our)
 	var o, e bytes.Buffer
 	args := append([]string{"-bin", dir, "-mpirun", mpirun, "-duration", "10ms"}, more...)
-	status = compare(ctx, args, scenarios(), &o, &e)
+	status = compare(ctx, args, &o, &e)
 	return status, o.String(), e.String()
 }
 
-func TestProgram(t *testing.T) {
-	status, out, errs := start(t, ourResult)
+func TestGoals(t *testing.T) {
+	status, out, errs := start(t, ourResult, "-goals")
 	if status != allMet {
 		t.Fatalf("status %d\n%s%s", status, out, errs)
 	}
@@ -244,11 +244,11 @@ func TestProgram(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	status, out, _ = start(t, ourResult, "-markdown")
+	status, out, _ = start(t, ourResult, "-goals", "-markdown")
 	if status != allMet || !strings.Contains(out, "| C MPI_Win_lock | 60.0 | 60.0 | 60.0 | 0.25 |") {
 		t.Errorf("status %d\n%s", status, out)
 	}
-	status, out, _ = start(t, strings.ReplaceAll(ourResult, `:200`, `:110`), "-json")
+	status, out, _ = start(t, strings.ReplaceAll(ourResult, `:200`, `:110`), "-goals", "-json")
 	var r report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != missed {
 		t.Fatalf("status %d, %v", status, err)
@@ -272,12 +272,19 @@ func TestProgramFails(t *testing.T) {
 		{"a job that fails when it has measured", "echo measured; exit 3", nil, "exit status 3\nmeasured"},
 		{"a job that says nothing", "", nil, "it printed nothing"},
 		{"a job that is no JSON", "echo hello", nil, "no JSON"},
-		{"a job of other size", `echo '{"ranks":1,"acquires_per_second":1}'`, nil, "1 ranks, want 2"},
+		{"a job of other size", `echo '{"ranks":1,"acquires_per_second":1}'`, []string{"-ranks", "2"}, "1 ranks, want 2"},
 		{"no programs", ourResult, []string{"-bin", "nowhere"}, "run make bench"},
 		{"no launcher", ourResult, []string{"-mpirun", "no-such-launcher"}, "install Open MPI"},
 		{"two formats", ourResult, []string{"-json", "-markdown"}, "exclude each other"},
 		{"no time", ourResult, []string{"-duration", "1ms"}, "at least 10ms"},
-		{"fewer than no runs", ourResult, []string{"-most", "-1"}, "--most is -1"},
+		{"fewer than no runs", ourResult, []string{"-most", "-1"}, "-most is -1"},
+		{"fewer than no rounds", ourResult, []string{"-rounds", "-1"}, "-rounds is -1"},
+		{"an unknown lock", ourResult, []string{"-locks", "c-mutex,ticket"}, `"ticket" (in C: c-mutex, c-mutex-robust, `},
+		{"an unknown parameter", ourResult, []string{"-locks", "rmarw:TX=1"}, `no parameter "TX"`},
+		{"no rank", ourResult, []string{"-ranks", "1,0"}, `-ranks is "1,0"`},
+		{"more than all", ourResult, []string{"-writers", "2"}, `-writers is "2"`},
+		{"exclusive locks for readers", ourResult, []string{"-locks", "dmcs", "-writers", "0.5"}, "at -writers 1 alone"},
+		{"goals between hosts", ourResult, []string{"-goals", "-hosts", "a:1,b:1"}, "exclude each other"},
 		{"an argument", ourResult, []string{"x"}, `unexpected argument "x"`},
 		{"an unknown flag", ourResult, []string{"-x"}, "not defined: -x"},
 	} {
@@ -337,7 +344,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	time.AfterFunc(200*time.Millisecond, func() { cancel(errors.New("told to end")) })
 	var out, errs bytes.Buffer
-	status := compare(ctx, []string{"-bin", dir, "-mpirun", mpirun}, scenarios(), &out, &errs)
+	status := compare(ctx, []string{"-bin", dir, "-mpirun", mpirun}, &out, &errs)
 	if status != failed || !strings.Contains(errs.String(), "told to end") {
 		t.Errorf("status %d\n%s", status, errs.String())
 	}

@@ -19,6 +19,7 @@ const (
 	ours     = "rmalock"
 	cDMCS    = "bench-c-dmcs"
 	cWinLock = "bench-c-winlock"
+	cPthread = "bench-c-pthread"
 	ourFAO   = "bench-fao"
 	cFAO     = "bench-c-fao"
 )

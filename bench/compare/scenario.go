@@ -19,7 +19,7 @@ type scenario struct {
 	targets     []target
 }
 
-// scenarios are the comparisons of the program.
+// scenarios are the comparisons with goals on one host.
 func scenarios() []scenario {
 	return []scenario{
 		{
@@ -73,16 +73,16 @@ func (s *scenario) contestants(l *launcher) []contestant {
 		}
 		return all
 	}
-	mode, cMode := "ecsb", "contended"
+	mode := "ecsb"
 	if s.uncontended {
-		mode, cMode = "latency", "uncontended"
+		mode = "latency"
 	}
 	yield := "no"
 	if l.machine.oversubscribed(s.ranks) {
 		yield = "yes"
 	}
 	our := []string{"bench", "--lock", "dmcs", "--mode", mode, "--duration", l.duration.String(), "--json"}
-	c := []string{"--mode", cMode, "--duration", duration}
+	c := []string{"--mode", mode, "--duration", duration}
 	with := func(more ...string) []string { return append(slices.Clone(c), more...) }
 	return []contestant{
 		{Name: "ours", Program: ours, job: job{args: our}},
