@@ -12,7 +12,7 @@ const (
 	most   = 20000
 )
 
-// tallied is what the counted pass found: operations of all ranks.
+// tallied is what the counted pass found, at rank 0: acquires and operations of all ranks.
 type tallied struct {
 	acquires int64
 	sum      hook.Tally
@@ -44,8 +44,10 @@ func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*tallied, error) {
 		return nil, err
 	}
 	t := &tallied{}
-	for _, n := range all {
-		t.acquires += n
+	if c.Rank() == 0 { // which reports
+		for _, n := range all {
+			t.acquires += n
+		}
 	}
 	if t.sum, err = tally.Total(c); err != nil {
 		return nil, err

@@ -1,24 +1,20 @@
 package bench
 
-import (
-	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/rmalock/rmalock/rma"
-)
+import "github.com/rmalock/rmalock/rma"
 
 const (
-	batch       = 1000   // acquires per batch in mode latency
-	sampleEvery = 5000   // ns of usual acquires per sampled one: the two clock readings are then about 2 %
-	maxEvery    = 128    // acquires between samples at most
-	maxTracked  = 100e12 // ps; a longer wait is recorded as this
+	batch       = 1000 // acquires per batch in mode latency
+	sampleEvery = 5000 // ns of usual acquires per sampled one: the two clock readings are then about 2 %
+	maxEvery    = 128  // acquires between samples at most
 )
 
 // measured is what one rank found in the timed pass.
 type measured struct {
 	acquires int64
-	spanNs   int64                   // between the two barriers; in mode latency, of the batches
-	busyNs   int64                   // from the first acquire to the last release
-	hist     *hdrhistogram.Histogram // ps per acquire
-	insideNs int64                   // in critical sections, a sampled one for all that it stands for
+	spanNs   int64   // between the two barriers; in mode latency, of the batches
+	busyNs   int64   // from the first acquire to the last release
+	ps       samples // ps per acquire
+	insideNs int64   // in critical sections, a sampled one for all that it stands for
 }
 
 // timed runs the workload with a warm-up and measures it. Collective.
@@ -27,7 +23,7 @@ func timed(c rma.Comm, lck *Lock, cfg *Config) (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{hist: newHistogram()}
+	m := &measured{ps: samples{}}
 	if err := m.measure(c, w, cfg); err != nil {
 		return nil, err
 	}
@@ -36,8 +32,6 @@ func timed(c rma.Comm, lck *Lock, cfg *Config) (*measured, error) {
 	}
 	return m, w.free()
 }
-
-func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, maxTracked, 3) }
 
 // measure is the warm-up and what is between the two barriers. Collective.
 func (m *measured) measure(c rma.Comm, w workload, cfg *Config) (err error) {
@@ -89,15 +83,15 @@ func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err e
 			usualNs = (c.Now() - begin) / int64(done)
 		}
 	} else {
-		hist := newHistogram()
+		ns := samples{}
 		enough, last := false, begin
 		for end := begin + int64(cfg.Duration)/10; last < end && !enough && err == nil; done++ {
 			var t timing
 			t, err = w.sample()
-			_ = hist.RecordValue(min(t.now-last, maxTracked)) // cannot fail: below the limit
+			ns.record(t.now-last, 1)
 			enough, last = cfg.pool.count(1), t.now
 		}
-		usualNs = hist.ValueAtQuantile(50)
+		usualNs = ns.median()
 	}
 	if done == 0 || err != nil {
 		return 0, 0, err
@@ -168,7 +162,4 @@ func remaining(c rma.Comm, cfg *Config, done int) (acquires int, end int64) {
 
 // record records a latency that stands for n acquires: ranks sample more or less
 // often, and none shall weigh more for it.
-func (m *measured) record(ps int64, n int) {
-	// In range by the clamp, which is the only error there is.
-	_ = m.hist.RecordValues(min(max(ps, 1), maxTracked), int64(n))
-}
+func (m *measured) record(ps int64, n int) { m.ps.record(max(ps, 1), n) }

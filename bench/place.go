@@ -14,9 +14,16 @@ import (
 
 // place is what the ranks have to compute on.
 type place struct {
-	cores          int  // that the job may use, all machines together
-	oversubscribed bool // some machine has more ranks than cores for them
-	first          bool // the caller is the lowest rank of its process
+	cores          int             // that the job may use, all machines together
+	oversubscribed bool            // some machine has more ranks than cores for them
+	first          bool            // the caller is the lowest rank of its process
+	lowest         map[process]int // their lowest ranks
+}
+
+// process names one of the job.
+type process struct {
+	host string
+	pid  int
 }
 
 // seat is what a rank tells the others.
@@ -48,17 +55,19 @@ func locate(c rma.Comm) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	all, err := rma.AllgatherBytes(c, mine)
+	p, err := rma.Combine(c, mine, countCores)
 	if err != nil {
 		return place{}, err
 	}
-	type process struct {
-		host string
-		pid  int
-	}
-	lowest := map[process]int{}
+	p.first = p.lowest[process{here.Host, os.Getpid()}] == c.Rank()
+	return p, nil
+}
+
+// countCores makes of all seats, in JSON, what is the same for all ranks.
+func countCores(seats [][]byte) (place, error) {
+	p := place{lowest: map[process]int{}}
 	machines := map[string]*machine{}
-	for r, b := range all {
+	for r, b := range seats {
 		var s seat
 		if err := json.Unmarshal(b, &s); err != nil {
 			return place{}, fmt.Errorf("bench: what rank %d says of its place is garbled (do all ranks run the same program?): %w", r, err)
@@ -73,17 +82,17 @@ func locate(c rma.Comm) (place, error) {
 			machines[name] = h
 		}
 		h.ranks++
-		if _, ok := lowest[process{s.Host, s.PID}]; ok {
+		of := process{s.Host, s.PID}
+		if _, ok := p.lowest[of]; ok {
 			continue
 		}
-		lowest[process{s.Host, s.PID}] = r
+		p.lowest[of] = r
 		h.threads += s.Threads
 		h.count = s.Count
 		for cpu := range s.CPUs.All() {
 			h.cpus[cpu] = true
 		}
 	}
-	p := place{first: lowest[process{here.Host, os.Getpid()}] == c.Rank()}
 	for _, h := range machines {
 		cores := len(h.cpus)
 		if cores == 0 {

@@ -47,11 +47,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 		return nil, err
 	}
 
-	hist, err := m.hist.EncodeV2()
-	if err != nil {
-		return nil, fmt.Errorf("bench: encoding the histogram: %w", err)
-	}
-	hists, err := rma.AllgatherBytes(c, hist)
+	ps, err := rma.AllgatherBytes(c, m.ps.encode())
 	if err != nil {
 		return nil, err
 	}
@@ -59,19 +55,17 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil || c.Rank() != 0 {
 		return nil, err
 	}
-	for _, b := range hists[1:] {
-		h, err := hdrhistogram.Decode(b)
-		if err != nil {
-			return nil, fmt.Errorf("bench: decoding a rank's histogram: %w", err)
+	for _, b := range ps[1:] {
+		if err := m.ps.merge(b); err != nil {
+			return nil, err
 		}
-		m.hist.Merge(h)
 	}
 	res := newResult(c, &cfg, &lck)
 	res.Cores, res.Oversubscribed, res.GOGC = where.cores, where.oversubscribed, gogc()
 	for r := range c.Size() {
 		res.NumGC += sums[5*r+4]
 	}
-	res.gather(sums, 5, m.hist)
+	res.gather(sums, 5, m.ps.histogram())
 	res.Ops, res.RemoteOps = t.perAcquire()
 	return res, nil
 }

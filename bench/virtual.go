@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/sim"
@@ -159,7 +158,7 @@ func (v Virtual) once(m Machine, cfg Config, limit int64, progress func(float64)
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{hist: newHistogram(), limit: limit}
+	p := &pool{ps: samples{}, limit: limit}
 	cfg.pool, cfg.Topology = p, v.Topology
 	t := sim.Timed{Node: nodes(v.Topology), Model: model, PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong)}
 	t.Tick = func(now int64) error {
@@ -200,7 +199,7 @@ func nodes(t *topo.Topology) []int {
 
 // pool is what the ranks of a run in virtual time share, who never run at once.
 type pool struct {
-	hist      *hdrhistogram.Histogram
+	ps        samples // of all ranks
 	tally     hook.Tally
 	measuring bool
 	done      int64 // acquires, of the warm-up or of the measurement
@@ -236,7 +235,7 @@ func (p *pool) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{hist: p.hist}
+	m := &measured{ps: p.ps}
 	if err := m.measure(c, w, cfg); err != nil {
 		return nil, err
 	}
@@ -253,7 +252,7 @@ func (p *pool) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	}
 	res := newResult(c, cfg, lck)
 	res.Simulated, res.Cores = true, c.Size() // the model has a core for each
-	res.gather(sums, 4, p.hist)
+	res.gather(sums, 4, p.ps.histogram())
 	t := &tallied{acquires: res.Acquires, sum: found}
 	res.Ops, res.RemoteOps = t.perAcquire()
 	return res, nil

@@ -109,18 +109,23 @@ func (v *visitor) verify() error {
 	if err != nil || v.c.Rank() != 0 && v.cfg.pool != nil {
 		return err
 	}
-	found := int64(0)
 	if v.c.Rank() == 0 {
-		err = v.table.Range(func(int64, int64) error { found++; return nil })
-	}
-	want := int64(elements)
-	for _, n := range all {
-		want += n
-	}
-	if err == nil && v.c.Rank() == 0 && found != want {
-		err = v.wrong("%d elements were inserted and the table holds %d", want, found)
+		err = v.compare(all)
 	}
 	return agree(v.c, v.cfg, err)
+}
+
+// compare compares the number of elements in the table with that of each rank's inserts.
+func (v *visitor) compare(inserts []int64) error {
+	found, want := int64(0), int64(elements)
+	for _, n := range inserts {
+		want += n
+	}
+	err := v.table.Range(func(int64, int64) error { found++; return nil })
+	if err == nil && found != want {
+		err = v.wrong("%d elements were inserted and the table holds %d", want, found)
+	}
+	return err
 }
 
 func (v *visitor) wrong(format string, args ...any) error {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -236,21 +237,18 @@ func (w *worker) verify() error {
 		}
 		sum += v
 	}
-	all, err := w.c.Allgather([]int64{sum, w.writes})
-	if err != nil {
-		return err
-	}
-	if w.cfg.pool != nil && w.c.Rank() != 0 {
-		return nil // rank 0's error ends all
-	}
-	var found, made int64
-	for i := 0; i < len(all); i += 2 {
-		found += all[i]
-		made += all[i+1]
-	}
-	if found != made {
-		return fmt.Errorf("%d increments of the shared counter were made under lock %q and it holds %d: %w",
-			made, w.cfg.Lock, found, ErrExclusion)
-	}
-	return nil
+	sums := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(sum)), uint64(w.writes))
+	_, err := rma.Combine(w.c, sums, func(all [][]byte) (none struct{}, err error) {
+		var found, made uint64
+		for _, sums := range all {
+			found += binary.LittleEndian.Uint64(sums)
+			made += binary.LittleEndian.Uint64(sums[8:])
+		}
+		if found != made {
+			err = fmt.Errorf("%d increments of the shared counter were made under lock %q and it holds %d: %w",
+				made, w.cfg.Lock, found, ErrExclusion)
+		}
+		return none, err
+	})
+	return err
 }

@@ -1,6 +1,7 @@
 package queuetree
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -142,7 +143,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	}
 	levels := t.topo.Levels()
 	t.Leaf = len(levels) - 1
-	near := int64(0)
+	near := uint32(0)
 	if cfg.Local {
 		near |= 1 << maxLevels
 	}
@@ -164,12 +165,9 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	}
 	t.now, t.adapt = t.tl, cfg.Adapt
 	t.host[0] = cfg.Home
-	all, err := c.Allgather([]int64{near})
+	near, err := allOf(c, near)
 	if err != nil {
 		return nil, err
-	}
-	for _, n := range all {
-		near &= n
 	}
 	spec := rma.Spec{Name: cfg.Name, Regions: []rma.Region{{Count: Slots}}}
 	for i := range levels {
@@ -204,6 +202,17 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	}
 	t.W, err = c.Allocate(spec)
 	return t, err
+}
+
+// allOf is what all ranks have of some bits. Collective.
+func allOf(c rma.Comm, bits uint32) (uint32, error) {
+	return rma.Combine(c, binary.LittleEndian.AppendUint32(nil, bits), func(all [][]byte) (uint32, error) {
+		common := ^uint32(0)
+		for _, b := range all {
+			common &= binary.LittleEndian.Uint32(b)
+		}
+		return common, nil
+	})
 }
 
 // hosted is the most locks whose TAIL at a level one rank hosts.

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -108,26 +109,30 @@ func (t *Tally) Sub(earlier Tally) Tally {
 
 // Total is the sum of the Tallies of all ranks. Collective.
 func (t *Tally) Total(c rma.Comm) (Tally, error) {
-	const per = rows*int(Distances) + 1
-	words := make([]int64, 0, per)
+	var b []byte
 	for i := range t.n {
-		words = append(words, t.n[i][:]...)
-	}
-	all, err := c.Allgather(append(words, t.flushAlls))
-	if err != nil {
-		return Tally{}, err
-	}
-	var sum Tally
-	for len(all) >= per {
-		for i := range sum.n {
-			for j := range sum.n[i] {
-				sum.n[i][j] += all[i*int(Distances)+j]
-			}
+		for _, n := range t.n[i] {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
 		}
-		sum.flushAlls += all[per-1]
-		all = all[per:]
 	}
-	return sum, nil
+	b = binary.LittleEndian.AppendUint64(b, uint64(t.flushAlls))
+	return rma.Combine(c, b, func(all [][]byte) (Tally, error) {
+		var sum Tally
+		for _, b := range all {
+			next := func() int64 {
+				n := int64(binary.LittleEndian.Uint64(b))
+				b = b[8:]
+				return n
+			}
+			for i := range sum.n {
+				for d := range sum.n[i] {
+					sum.n[i][d] += next()
+				}
+			}
+			sum.flushAlls += next()
+		}
+		return sum, nil
+	})
 }
 
 // String is a table of the rows that are not zero.
