@@ -10,7 +10,7 @@ GO ?= go
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup build run test test-go test-race test-mpi test-hosts test-slurm test-interrupt check-deep verify vet bench clean
+.PHONY: help setup build run test test-go test-race test-mpi test-hosts test-slurm test-interrupt check-deep verify vet bench figures clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -76,6 +76,9 @@ verify: setup ## test-mpi with the whole graph and every lock in every job; an h
 bench: setup build ## locks here and in C (pthread, MPI_Win_lock, D-MCS): medians of 7 paired runs; COMPARE="-locks rmarw,c-mutex -ranks 2"
 	for p in dmcs winlock pthread; do mpicc.openmpi -O3 -march=native -o bin/bench-c-$$p bench/c/$$p.c || exit 1; done
 	$(GO) run ./bench/compare $(COMPARE)
+
+figures: ## docs/figures anew, in virtual time
+	CGO_ENABLED=0 $(GO) test -count=1 -run 'TestFigures$$' ./cmd/rmalock -args -update
 
 clean: ## removes bin
 	rm -rf bin

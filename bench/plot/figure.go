@@ -11,33 +11,40 @@ import (
 	"github.com/rmalock/rmalock/bench"
 )
 
-// A Figure is a diagram.
+// A Figure is a diagram. Its JSON is all that is needed to draw it.
 type Figure struct {
-	ID     string // names its file: "3-lb"
-	Title  string
-	Where  string // what the runs were made on
-	Note   string // what the reader of the diagram must know
-	X, Y   Axis
-	Series []Series
+	ID     string   `json:"id"` // names its file: "3-lb"
+	Title  string   `json:"title"`
+	Where  string   `json:"where"` // what the runs were made on
+	Note   string   `json:"note,omitempty"`
+	X      Axis     `json:"x"`
+	Y      Axis     `json:"y"`
+	Series []Series `json:"series"`
 }
 
 // An Axis of a Figure.
 type Axis struct {
-	Label string
-	Log   bool
-	Ticks []float64 // of the x axis: where there are points
+	Label string    `json:"label"`
+	Log   bool      `json:"log"`
+	Ticks []float64 `json:"ticks,omitempty"` // of the x axis: where there are points
 }
 
-// A Series is a line of a Figure.
+// A Series is a line of a Figure. Lines of one hue belong together.
 type Series struct {
-	Name      string
-	Hue, Dash int // lines of one hue belong together
-	Points    []Point
+	Name   string  `json:"name"`
+	Hue    int     `json:"hue"`
+	Dash   int     `json:"dash"`
+	Points []Point `json:"points"`
 }
 
 // A Point of a line: the median of runs, and the least and greatest that they or their
 // bands came to.
-type Point struct{ X, Y, Low, High float64 }
+type Point struct {
+	X    float64 `json:"x"`
+	Y    float64 `json:"y"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
 
 // measure is what a diagram shows of a run.
 type measure struct {
