@@ -77,8 +77,8 @@ bench: setup build ## locks here and in C (pthread, MPI_Win_lock, D-MCS): median
 	for p in dmcs winlock pthread; do mpicc.openmpi -O3 -march=native -o bin/bench-c-$$p bench/c/$$p.c || exit 1; done
 	$(GO) run ./bench/compare $(COMPARE)
 
-figures: ## docs/figures anew, in virtual time
-	CGO_ENABLED=0 $(GO) test -count=1 -run 'TestFigures$$' ./cmd/rmalock -args -update
+figures: ## docs/figures and their tables anew, in virtual time
+	CGO_ENABLED=0 $(GO) test -count=1 -run TestFigures ./cmd/rmalock -args -update
 
 clean: ## removes bin
 	rm -rf bin
