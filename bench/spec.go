@@ -58,11 +58,7 @@ func ParseLock(text string) (Lock, error) {
 
 // open opens n locks with the first at home at rank 0. Collective.
 func (l *Lock) open(c rma.Comm, cfg *Config, n int) (lock.Table, error) {
-	s := lock.Setting{Locks: n, Params: l.params}
-	if cfg.Topology != nil { // otherwise an interface of nothing, which is not nil
-		s.Topology = cfg.Topology
-	}
-	t, err := l.With(c, s)
+	t, err := l.With(c, lock.Setting{Locks: n, Topology: cfg.Topology, Params: l.params})
 	if err == nil && cfg.Observe != nil {
 		t = cfg.Observe(c, t)
 	}

@@ -3,11 +3,9 @@ package bench_test
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/topo"
 )
 
 // settings are those that testrw was opened with, in virtual time.
@@ -22,9 +20,6 @@ func init() {
 		w, err := c.Allocate(rma.CounterSpec("testrw", n))
 		return &table{w: w, n: n, works: true}, err
 	}, Params: []lock.Param{{Name: "wait"}, {Name: "start"}}, OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
-		if _, ok := s.Topology.(*topo.Topology); s.Topology != nil && !ok {
-			return nil, fmt.Errorf("topology is a %T", s.Topology)
-		}
 		if s.Topology != nil {
 			settings = append(settings, s) // one run at a time, without bands
 		}

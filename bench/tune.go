@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 )
 
@@ -64,17 +65,17 @@ type Trial struct {
 
 // Tuned is what a Tuner found.
 type Tuned struct {
-	Best       string          `json:"best"` // lock in text
-	Thresholds topo.Thresholds `json:"-"`
-	Default    string          `json:"default"`
-	Trials     []Trial         `json:"trials"`
-	Final      *Trial          `json:"final"` // what the trials led to against the default; nil if that is the same
+	Best       string           `json:"best"` // lock in text
+	Thresholds rmarw.Thresholds `json:"-"`
+	Default    string           `json:"default"`
+	Trials     []Trial          `json:"trials"`
+	Final      *Trial           `json:"final"` // what the trials led to against the default; nil if that is the same
 }
 
 // knob is a threshold and its values, from the one that is best to have.
 type knob struct {
 	name   string
-	values []topo.Thresholds
+	values []rmarw.Thresholds
 	texts  []string
 }
 
@@ -89,14 +90,14 @@ func (t Tuner) Run() (*Tuned, error) {
 	if t.Rounds == 0 {
 		t.Rounds = 5
 	}
-	start := t.Topology.Defaults()
+	start := rmarw.Defaults(t.Topology)
 	out := &Tuned{Default: t.text(start), Thresholds: start}
 	knobs := t.knobs()
 	done, all := 0, 2*t.Rounds
 	for _, k := range knobs {
 		all += t.Rounds * len(k(start).values)
 	}
-	rounds := func(name string, values []topo.Thresholds, texts []string, was int) ([]Trial, error) {
+	rounds := func(name string, values []rmarw.Thresholds, texts []string, was int) ([]Trial, error) {
 		return t.rounds(name, values, texts, was, func() {
 			if done++; t.Tried != nil {
 				t.Tried(done, max(all, done))
@@ -105,7 +106,7 @@ func (t Tuner) Run() (*Tuned, error) {
 	}
 	for _, of := range knobs {
 		k := of(out.Thresholds)
-		was := slices.IndexFunc(k.values, func(th topo.Thresholds) bool { return t.text(th) == t.text(out.Thresholds) })
+		was := slices.IndexFunc(k.values, func(th rmarw.Thresholds) bool { return t.text(th) == t.text(out.Thresholds) })
 		trials, err := rounds(k.name, k.values, k.texts, was)
 		if err != nil {
 			return nil, err
@@ -117,7 +118,7 @@ func (t Tuner) Run() (*Tuned, error) {
 	}
 	out.Best = t.text(out.Thresholds)
 	if out.Best != out.Default {
-		trials, err := rounds("all", []topo.Thresholds{start, out.Thresholds}, []string{"defaults", "what was found"}, 0)
+		trials, err := rounds("all", []rmarw.Thresholds{start, out.Thresholds}, []string{"defaults", "what was found"}, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +131,7 @@ func (t Tuner) Run() (*Tuned, error) {
 }
 
 // smaller reports whether no threshold is larger.
-func smaller(a, b topo.Thresholds) bool {
+func smaller(a, b rmarw.Thresholds) bool {
 	for i := range a.TL {
 		if a.TL[i] > b.TL[i] {
 			return false
@@ -149,7 +150,7 @@ func pick(trials []Trial) int {
 }
 
 // rounds runs each value once a round.
-func (t Tuner) rounds(name string, values []topo.Thresholds, texts []string, was int, tried func()) ([]Trial, error) {
+func (t Tuner) rounds(name string, values []rmarw.Thresholds, texts []string, was int, tried func()) ([]Trial, error) {
 	rng := rand.New(rand.NewPCG(t.Seed, uint64(len(name))))
 	samples := make([][]Sample, len(values))
 	for round := range t.Rounds {
@@ -187,8 +188,8 @@ func (t Tuner) rounds(name string, values []topo.Thresholds, texts []string, was
 // knobs are the lock's thresholds, in the order in which they are looked at: where
 // readers count themselves, then from the leaf out how long the lock stays, then how many
 // readers may come. Each has its values beside the thresholds that there are.
-func (t Tuner) knobs() []func(topo.Thresholds) knob {
-	var out []func(topo.Thresholds) knob
+func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
+	var out []func(rmarw.Thresholds) knob
 	if t.Lock == "rmarw" {
 		out = append(out, t.counters)
 	}
@@ -201,7 +202,7 @@ func (t Tuner) knobs() []func(topo.Thresholds) knob {
 		if alone || i == 0 && t.Lock == "rmamcs" {
 			continue
 		}
-		out = append(out, func(th topo.Thresholds) knob {
+		out = append(out, func(th rmarw.Thresholds) knob {
 			k := knob{name: "T_L of " + levels[i].Name}
 			for _, n := range with([]int{2, 5, 10, 20, 50, 100, 200}, th.TL[i]) {
 				th := th
@@ -213,7 +214,7 @@ func (t Tuner) knobs() []func(topo.Thresholds) knob {
 		})
 	}
 	if t.Lock == "rmarw" {
-		out = append(out, func(th topo.Thresholds) knob {
+		out = append(out, func(th rmarw.Thresholds) knob {
 			k := knob{name: "T_R"}
 			for _, n := range with([]int64{30, 100, 300, 1000, 4096, 16000}, th.TR) {
 				th := th
@@ -228,20 +229,20 @@ func (t Tuner) knobs() []func(topo.Thresholds) knob {
 
 // counters are numbers of counters that differ on the machine, the one that there is
 // first.
-func (t Tuner) counters(th topo.Thresholds) knob {
+func (t Tuner) counters(th rmarw.Thresholds) knob {
 	k := knob{name: "T_DC"}
 	seen := map[int]bool{}
 	for _, text := range []string{th.TDC.String(), "1 per node", "2 per node", "4 per node", "1", "every 2nd node"} {
-		d, err := topo.ParseTDC(text)
+		d, err := rmarw.ParseTDC(text)
 		if err != nil {
 			continue
 		}
 		next := th
 		next.TDC = d
-		if next, err = t.Topology.Fill(next); err != nil {
+		if next, err = next.Fill(t.Topology); err != nil {
 			continue
 		}
-		c, err := t.Topology.Counters(next.TDC)
+		c, err := rmarw.NewCounters(t.Topology, next.TDC)
 		if err != nil || seen[c.Len()] {
 			continue
 		}
@@ -259,7 +260,7 @@ func with[T int | int64](ns []T, n T) []T {
 }
 
 // text is the lock with thresholds, as ParseLock reads it.
-func (t Tuner) text(th topo.Thresholds) string {
+func (t Tuner) text(th rmarw.Thresholds) string {
 	var tl []string
 	for _, n := range th.TL {
 		tl = append(tl, strconv.Itoa(n))

@@ -24,11 +24,15 @@ type printer struct {
 }
 
 var (
-	windowType  = reflect.TypeFor[rma.Window]()
-	commType    = reflect.TypeFor[rma.Comm]()
-	topoType    = reflect.TypeFor[topo.Topology]() // immutable, and so are counters
-	counterType = reflect.TypeFor[topo.Counters]()
+	windowType    = reflect.TypeFor[rma.Window]()
+	commType      = reflect.TypeFor[rma.Comm]()
+	topoType      = reflect.TypeFor[topo.Topology]() // does not change
+	immutableType = reflect.TypeFor[immutable]()
 )
+
+// immutable is implemented by types that never change, so that a handle need not be compared
+// or copied with them.
+type immutable interface{ Immutable() }
 
 // outsiders is what elsewhere has found, by type: it is asked for every field of every
 // visit.
@@ -39,7 +43,7 @@ func elsewhere(t reflect.Type) bool {
 	if known, ok := outsiders.Load(t); ok {
 		return known.(bool)
 	}
-	out := t == windowType || t == topoType || t == counterType || t.Implements(commType)
+	out := t == windowType || t == topoType || t.Implements(commType) || reflect.PointerTo(t).Implements(immutableType)
 	outsiders.Store(t, out)
 	return out
 }

@@ -90,11 +90,7 @@ func (p *Plan) validate() error {
 
 // open opens the lock. It knows the plan's machine, if there is one.
 func (p *Plan) open(c rma.Comm) (lock.Table, error) {
-	s := lock.Setting{Locks: 1, Params: p.Params}
-	if p.Topology != nil { // otherwise an interface of nothing, which is not nil
-		s.Topology = p.Topology
-	}
-	return p.Info.With(c, s)
+	return p.Info.With(c, lock.Setting{Locks: 1, Topology: p.Topology, Params: p.Params})
 }
 
 // nodes is the node of each rank.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/topo"
 )
 
 var (
@@ -166,7 +167,7 @@ type Param struct {
 // A Setting is how a lock is opened by name.
 type Setting struct {
 	Locks, Home int
-	Topology    any // a *topo.Topology of the Comm's ranks; nil for what is discovered
+	Topology    *topo.Topology // of the Comm's ranks; nil for what is discovered
 	Params      map[string]string
 }
 

@@ -26,8 +26,8 @@ type Config struct {
 	Topology *topo.Topology
 	// TL is T_L,i by level: how often the lock is passed within an element of the level
 	// before it goes to another one. TL[0] has no meaning, as nothing is outside the
-	// root, unless the root is the leaf and that is Crowd. nil means
-	// topo.Topology.Defaults.
+	// root, unless the root is the leaf and that is Crowd. nil, and an entry of 0, stand
+	// for the default of section 6 of rma-rw: a product of 1,000, larger factors further out.
 	TL []int
 	// Leaf is MCS, the paper's, or Crowd. Auto is Crowd where every machine has at least four
 	// ranks to a core, and otherwise MCS. Where the innermost elements span nodes, it is MCS.
@@ -78,8 +78,9 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		}
 		cfg.Topology = t.DefaultView()
 	}
-	if cfg.TL == nil {
-		cfg.TL = cfg.Topology.Defaults().TL
+	var err error
+	if cfg.TL, err = queuetree.FillTL("rmamcs", cfg.Topology, cfg.TL); err != nil {
+		return nil, err
 	}
 	d := queuetree.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL}
 	d.Adapt = cfg.Adapt
@@ -109,7 +110,7 @@ func init() {
 		Title: "RMA-MCS, a topology-aware tree of MCS queues",
 		Fair:  "in the queue of level i: (F_i - 1) * C_i+1 entries, C_i = (T_L,i + 1) * C_i+1, F_i elements inside",
 		Params: []lock.Param{
-			{Name: "TL", Help: "T_L,i by level from the root in, as in 0,16"},
+			{Name: "TL", Help: "T_L,i by level from the root in, as in /16: nothing is the default"},
 			{Name: "ADAPT", Help: "on: T_L moves at run time, up to what TL says; default off"},
 			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores; default crowd from four ranks to a core on"},
 		},
@@ -117,8 +118,7 @@ func init() {
 			return New(c, Config{Locks: n, Home: home})
 		},
 		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
-			cfg := Config{Locks: s.Locks, Home: s.Home}
-			cfg.Topology, _ = s.Topology.(*topo.Topology)
+			cfg := Config{Locks: s.Locks, Home: s.Home, Topology: s.Topology}
 			var err error
 			if cfg.TL, err = queuetree.ParseTL("rmamcs", s.Params["TL"]); err != nil {
 				return nil, err

@@ -15,7 +15,7 @@ import (
 // adapting is the lock with thresholds that move, up to 2.
 func adapting(t *testing.T, dc rmarw.DC, text string, levels ...string) (lock.Info, *topo.Topology) {
 	in, top := on(t, dc, text, 2, 2, "1", levels...)
-	th := topo.Thresholds{TR: 2, TDC: topo.TDC{Ranks: top.Size()}}
+	th := rmarw.Thresholds{TR: 2, TDC: rmarw.TDC{Ranks: top.Size()}}
 	for range top.Levels() {
 		th.TL = append(th.TL, 2)
 	}

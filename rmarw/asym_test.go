@@ -63,7 +63,7 @@ func TestTRIsGranted(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		l, err := New(c, Config{Topology: top, Thresholds: topo.Thresholds{TR: tr, TDC: topo.TDC{Ranks: 3}}, DC: Asymmetric})
+		l, err := New(c, Config{Topology: top, Thresholds: Thresholds{TR: tr, TDC: TDC{Ranks: 3}}, DC: Asymmetric})
 		if err != nil {
 			return err
 		}
@@ -156,19 +156,19 @@ func TestTRIsGranted(t *testing.T) {
 func TestDC(t *testing.T) {
 	for _, s := range []struct {
 		nodes int
-		tdc   topo.TDC
+		tdc   TDC
 		asked DC
 		want  DC
 	}{
-		{1, topo.TDC{}, 0, Symmetric},
-		{1, topo.TDC{}, Asymmetric, Asymmetric},
-		{2, topo.TDC{}, 0, Asymmetric},
-		{2, topo.TDC{}, Symmetric, Symmetric},
-		{2, topo.TDC{Ranks: 4}, 0, Symmetric},
-		{2, topo.TDC{Ranks: 4}, Asymmetric, 0},
+		{1, TDC{}, 0, Symmetric},
+		{1, TDC{}, Asymmetric, Asymmetric},
+		{2, TDC{}, 0, Asymmetric},
+		{2, TDC{}, Symmetric, Symmetric},
+		{2, TDC{Ranks: 4}, 0, Symmetric},
+		{2, TDC{Ranks: 4}, Asymmetric, 0},
 	} {
 		err := inproc.RunNodes(s.nodes, 4/s.nodes, func(c rma.Comm) error {
-			l, err := New(c, Config{Thresholds: topo.Thresholds{TDC: s.tdc}, DC: s.asked})
+			l, err := New(c, Config{Thresholds: Thresholds{TDC: s.tdc}, DC: s.asked})
 			if s.want == 0 {
 				if err == nil {
 					t.Errorf("%d nodes, T_DC %v, DC %v: no error", s.nodes, s.tdc, s.asked)

@@ -26,11 +26,11 @@ type Config struct {
 	// discover.Topology finds, with the levels that topo.Topology.DefaultView picks. It finds
 	// levels inside a node only in a program that imports package topo/hardware.
 	Topology *topo.Topology
-	// Thresholds; zero fields are filled in by topo.Topology.Fill. TDC says where the
+	// Thresholds; zero fields are filled in by Thresholds.Fill. TDC says where the
 	// physical counters are; TL is T_L,i by level, and TL[0] how often writers pass the
 	// lock at the root before readers get it; TR is how many readers a counter lets in
 	// while a writer waits, besides those that waited themselves.
-	Thresholds topo.Thresholds
+	Thresholds Thresholds
 	DC         DC // zero: Asymmetric where there are several nodes and it can be, otherwise Symmetric
 	// Crowd makes the leaf the one for nodes with more ranks than cores, as in package
 	// rmamcs: writers that run pass those that wait, up to T_L,N times. It needs N of 2 or
@@ -74,7 +74,7 @@ func init() {
 		Shared: true,
 		Fair:   "writers as rmamcs; a reader is passed by C_1 writers, 2 * C_1 at an asymmetric counter; a writer at the root by (3 + (F_1-1)/(T_L,1+1)) * (K*T_R + P-1) readers, K counters",
 		Params: []lock.Param{
-			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50"},
+			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50; nothing is the default"},
 			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
 			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node"},
 			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores, with a level below the machine"},
@@ -85,20 +85,19 @@ func init() {
 			return New(c, Config{Locks: n, Home: home})
 		},
 		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
-			cfg := Config{Locks: s.Locks, Home: s.Home}
-			cfg.Topology, _ = s.Topology.(*topo.Topology)
+			cfg := Config{Locks: s.Locks, Home: s.Home, Topology: s.Topology}
 			var err error
 			if cfg.Thresholds.TL, err = queuetree.ParseTL("rmarw", s.Params["TL"]); err != nil {
 				return nil, err
 			}
 			if text := s.Params["TR"]; text != "" {
-				if cfg.Thresholds.TR, err = strconv.ParseInt(text, 10, 64); err != nil {
-					return nil, fmt.Errorf("rmarw: TR is %q, want a number: %w", text, lock.ErrConfig)
+				if cfg.Thresholds.TR, err = strconv.ParseInt(text, 10, 64); err != nil || cfg.Thresholds.TR < 1 {
+					return nil, fmt.Errorf("rmarw: TR is %q, want a number from 1 to %d, or nothing for the default: %w", text, MaxTR, lock.ErrConfig)
 				}
 			}
 			if text := s.Params["TDC"]; text != "" {
-				if cfg.Thresholds.TDC, err = topo.ParseTDC(text); err != nil {
-					return nil, fmt.Errorf("rmarw: TDC: %w (%w)", err, lock.ErrConfig)
+				if cfg.Thresholds.TDC, err = ParseTDC(text); err != nil {
+					return nil, err
 				}
 			}
 			switch text := s.Params["LEAF"]; text {

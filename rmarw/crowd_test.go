@@ -20,12 +20,12 @@ import (
 // crowded is on with the leaf for crowded nodes.
 func crowded(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc string, levels ...string) (lock.Info, *topo.Topology) {
 	in, top := on(t, dc, text, tl, tr, tdc, levels...)
-	th := topo.Thresholds{TL: make([]int, len(top.Levels())), TR: tr}
+	th := rmarw.Thresholds{TL: make([]int, len(top.Levels())), TR: tr}
 	for i := range th.TL {
 		th.TL[i] = tl
 	}
 	var err error
-	if th.TDC, err = topo.ParseTDC(tdc); err != nil {
+	if th.TDC, err = rmarw.ParseTDC(tdc); err != nil {
 		t.Fatal(err)
 	}
 	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {

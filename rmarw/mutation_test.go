@@ -24,7 +24,7 @@ func leaf(name string, crowd bool, dc rmarw.DC, counters, tl int, tr int64, text
 		if err != nil {
 			return nil, err
 		}
-		th := topo.Thresholds{TR: tr, TDC: topo.TDC{Ranks: (c.Size() + counters - 1) / counters}}
+		th := rmarw.Thresholds{TR: tr, TDC: rmarw.TDC{Ranks: (c.Size() + counters - 1) / counters}}
 		for range top.Levels() {
 			th.TL = append(th.TL, tl)
 		}

@@ -8,14 +8,13 @@ import (
 	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/topo"
 	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // A Table is one rank's handle on an array of RMA-RW locks.
 type Table struct {
 	tree     *queuetree.Tree
-	counters *topo.Counters
+	counters *Counters
 	cfg      Config
 	own      int // number of the rank's counter
 	lastID   int // the last lock of which mine was asked
@@ -57,15 +56,12 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 			}
 		}
 	}
-	if cfg.Thresholds, err = cfg.Topology.Fill(cfg.Thresholds); err != nil {
-		return nil, fmt.Errorf("rmarw: Config.Thresholds: %w (%w)", err, lock.ErrConfig)
-	}
-	if cfg.Thresholds.TR < 1 || cfg.Thresholds.TR > MaxTR {
-		return nil, fmt.Errorf("rmarw: Config.Thresholds.TR is %d, want 1 to %d: %w", cfg.Thresholds.TR, MaxTR, lock.ErrConfig)
+	if cfg.Thresholds, err = cfg.Thresholds.Fill(cfg.Topology); err != nil {
+		return nil, err
 	}
 	t := &Table{tr: cfg.Thresholds.TR, size: c.Size()}
-	if t.counters, err = cfg.Topology.Counters(cfg.Thresholds.TDC); err != nil {
-		return nil, fmt.Errorf("rmarw: Config.Thresholds.TDC: %w (%w)", err, lock.ErrConfig)
+	if t.counters, err = NewCounters(cfg.Topology, cfg.Thresholds.TDC); err != nil {
+		return nil, err
 	}
 	t.own = t.counters.Index(c.Rank())
 	d := queuetree.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, RootGate: t}

@@ -28,11 +28,11 @@ func on(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc string, le
 	if top, err = top.Pick(levels...); err != nil {
 		t.Fatal(err)
 	}
-	th := topo.Thresholds{TL: make([]int, len(top.Levels())), TR: tr}
+	th := rmarw.Thresholds{TL: make([]int, len(top.Levels())), TR: tr}
 	for i := range th.TL {
 		th.TL[i] = tl
 	}
-	if th.TDC, err = topo.ParseTDC(tdc); err != nil {
+	if th.TDC, err = rmarw.ParseTDC(tdc); err != nil {
 		t.Fatal(err)
 	}
 	return lock.Info{Name: "rmarw", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {

@@ -50,11 +50,11 @@ func local(text, tdc string) bool {
 	if err != nil {
 		panic(err)
 	}
-	d, err := topo.ParseTDC(tdc)
+	d, err := rmarw.ParseTDC(tdc)
 	if err != nil {
 		panic(err)
 	}
-	c, err := top.Counters(d)
+	c, err := rmarw.NewCounters(top, d)
 	if err != nil {
 		panic(err)
 	}

@@ -45,10 +45,6 @@
 //	N_i         t.Elements(i-1)
 //	e(p,i)      t.Element(p-1, i-1) + 1
 //	tail_rank   t.Host(i-1, j-1) + 1        of [i,j]
-//	c(p)        c.Of(p-1) + 1               with c, err := t.Counters(...)
-//	T_DC        TDC, Thresholds.TDC
-//	T_L,i       Thresholds.TL[i-1]
-//	T_R, T_W    Thresholds.TR, Thresholds.TW()
 //
 // Elements of a level are numbered in the order of their lowest rank. The numbers
 // at one level do not depend on which other levels there are, and a discovered
@@ -65,19 +61,12 @@
 // elements lie in one node of the job, where words may be near ones.
 //
 // Host chooses a rank of the element itself, and spreads: no rank hosts for a second
-// element while another rank of that one hosts for none. Physical counters are at
-// the other end, at the first ranks of their elements. Of many locks that share a
+// element while another rank of that one hosts for none. Of many locks that share a
 // tree each next one is a rank further on: [Topology.HostOf].
 //
-// Readers count at [Counters.Of]; writers visit all of [Counters.Len]. [TDC] says how
-// many there are: for every so many ranks, so many per node, or one for every so
-// many nodes or other elements. Ranks share a counter in the order of the tree and
-// not of their numbers, so that on a job whose ranks were dealt round robin they
-// still share one with their neighbours.
-//
-// [Topology.Defaults] derives T_DC, T_L,i and T_R for the levels of a view as
-// section 6 advises, and [Topology.Fill] puts them where the user said nothing and
-// refuses what cannot be.
+// What a lock adds of its own, such as counters for groups of ranks, it makes once per
+// process with [Derive]. Groups that follow the order of the tree ([Topology.InOrder]) and
+// not the ranks' numbers stay together where ranks were dealt round robin.
 //
 // # Ranks without a single place
 //
@@ -96,7 +85,7 @@
 // A topology takes 4 bytes per rank and level and 4 more per rank, and 28 bytes and a
 // label per element (about 4 MB for 65,536 ranks in five levels); one that was
 // discovered, 16 bytes more per rank. A view shares these tables and adds labels
-// where it leaves a level out. Counters take 4 bytes per rank and counter. Ranks of
-// one process share one of each. The maps are a few loads from tables and allocate
-// nothing, but those that return slices; Arity and Near walk an element.
+// where it leaves a level out. Ranks of one process share one of each. Look-ups are a few
+// loads from tables and allocate nothing, but for those that return slices; Arity and Near
+// walk an element.
 package topo

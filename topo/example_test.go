@@ -49,49 +49,6 @@ func ExampleTopology_Pick() {
 	// topo: no level is called "socket"; there are: machine, rack, node, numa, core: bad description of the machine
 }
 
-// Ranks that were dealt to two nodes in turns, and T_DC in three ways.
-func ExampleTopology_Counters() {
-	t, err := topo.Parse("node:2 rank:4 by:node")
-	if err != nil {
-		panic(err)
-	}
-	for _, text := range []string{"1 per node", "every 2nd node", "3"} {
-		d, err := topo.ParseTDC(text)
-		if err != nil {
-			panic(err)
-		}
-		c, err := t.Counters(d)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("%s: rank 5 counts at rank %d; a writer visits %v\n", text, c.Of(5), c.Hosts())
-	}
-	// Output:
-	// 1 per node: rank 5 counts at rank 1; a writer visits [0 1]
-	// every 2nd node: rank 5 counts at rank 0; a writer visits [0]
-	// 3: rank 5 counts at rank 5; a writer visits [0 6 5]
-}
-
-// The defaults for a machine of the paper's size, where the user sets one of them.
-func ExampleTopology_Fill() {
-	t, err := topo.Parse("node:64 core:16")
-	if err != nil {
-		panic(err)
-	}
-	t = t.DefaultView()
-	th, err := t.Fill(topo.Thresholds{TR: 10000})
-	if err != nil {
-		panic(err)
-	}
-	t.WriteThresholds(os.Stdout, th)
-	// Output:
-	// level    T_L  elements  ranks each  tails at ranks
-	// machine  20   1         1024        1022
-	// node     50   64        16          15-1023:16
-	// T_W 1000, T_R 10000
-	// T_DC 1 per node: 64 counters for 16 ranks each, at ranks 0-1008:16
-}
-
 // A machine of unequal nodes, in a file.
 func ExampleRead() {
 	t, err := topo.Read([]byte(`

@@ -123,7 +123,7 @@ func (t *Topology) Notes() []string { return slices.Clone(t.notes) }
 
 // WithNotes is t with other notes.
 func (t *Topology) WithNotes(lines ...string) *Topology {
-	f := *t.whole()
+	f := *t.Whole()
 	f.notes, f.memo = slices.Clone(lines), &memo{}
 	if t.full == nil {
 		return &f

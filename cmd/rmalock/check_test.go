@@ -11,7 +11,6 @@ import (
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/topo"
 )
 
 // broken is a lock whose CompareAndSwap is a Get and a Put.
@@ -170,7 +169,7 @@ func TestCheckParameters(t *testing.T) {
 	if code != exitFailed || !ok || !strings.Contains(command, "--lock 'broken:twist=more than one'") || !strings.Contains(command, "node:2 core:2") {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
-	if seen := twisted; seen.Params["twist"] != "more than one" || seen.Topology.(*topo.Topology).String() != "node:2 core:2" {
+	if seen := twisted; seen.Params["twist"] != "more than one" || seen.Topology.String() != "node:2 core:2" {
 		t.Errorf("the lock was opened with %+v", seen)
 	}
 	if again, _, code := checkCommand(t, strings.TrimSpace(command)); code != exitFailed || !strings.HasSuffix(out, again) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rmalock/rmalock/bench"
-	"github.com/rmalock/rmalock/topo"
+	"github.com/rmalock/rmalock/rmarw"
 )
 
 // narrow is the sweep of a figure without what flags that were given leave out, and
@@ -43,15 +43,15 @@ func (o *benchOptions) suited(points []bench.Point, nodes func(ranks int) int) [
 }
 
 // counters is T_DC of a lock in text, as far as it says so by nodes.
-func counters(text string) topo.TDC {
+func counters(text string) rmarw.TDC {
 	_, options, err := bench.SplitLock(text)
 	if err != nil {
-		return topo.TDC{}
+		return rmarw.TDC{}
 	}
 	for _, o := range options {
-		if tdc, err := topo.ParseTDC(o.Value); strings.EqualFold(o.Name, "tdc") && err == nil && (tdc.Level == "" || tdc.Level == "node") {
+		if tdc, err := rmarw.ParseTDC(o.Value); strings.EqualFold(o.Name, "tdc") && err == nil && (tdc.Level == "" || tdc.Level == "node") {
 			return tdc
 		}
 	}
-	return topo.TDC{}
+	return rmarw.TDC{}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 	"github.com/rmalock/rmalock/topo/discover"
 )
@@ -93,7 +94,7 @@ Environment, as rank 0 has it, of every job:
 			if err != nil {
 				return err
 			}
-			if want, err = locks.Fill(want); err != nil {
+			if want, err = want.Fill(locks); err != nil {
 				return err
 			}
 			if asJSON {
@@ -115,9 +116,9 @@ Environment, as rank 0 has it, of every job:
 }
 
 // thresholds is what the flags say of thresholds.
-func (d *description) thresholds() (th topo.Thresholds, err error) {
+func (d *description) thresholds() (th rmarw.Thresholds, err error) {
 	if d.counters != "" {
-		th.TDC, err = topo.ParseTDC(d.counters)
+		th.TDC, err = rmarw.ParseTDC(d.counters)
 	}
 	return th, err
 }
@@ -161,7 +162,7 @@ func ofJob(cmd *cobra.Command, b *backend) (*topo.Topology, error) {
 	return found, err
 }
 
-func writeTopology(out io.Writer, t, locks *topo.Topology, th topo.Thresholds) error {
+func writeTopology(out io.Writer, t, locks *topo.Topology, th rmarw.Thresholds) error {
 	if err := t.WriteTree(out); err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func writeTopology(out io.Writer, t, locks *topo.Topology, th topo.Thresholds) e
 	if _, err := io.WriteString(out, "\n"); err != nil {
 		return err
 	}
-	return locks.WriteThresholds(out, th)
+	return writeThresholds(out, locks, th)
 }
 
 // A topologyReport is a topology in JSON, with what locks make of it. The first four
@@ -202,7 +203,7 @@ type counterReport struct {
 	Ranks   topo.Set `json:"ranks"`
 }
 
-func writeTopologyJSON(out io.Writer, t, locks *topo.Topology, th topo.Thresholds) error {
+func writeTopologyJSON(out io.Writer, t, locks *topo.Topology, th rmarw.Thresholds) error {
 	var r topologyReport
 	b, err := json.Marshal(t)
 	if err != nil {
@@ -215,7 +216,7 @@ func writeTopologyJSON(out io.Writer, t, locks *topo.Topology, th topo.Threshold
 	for _, l := range locks.Levels() {
 		r.Thresholds.Levels = append(r.Thresholds.Levels, l.Name)
 	}
-	c, err := locks.Counters(th.TDC)
+	c, err := rmarw.NewCounters(locks, th.TDC)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 func TestTopoShowsWhatLocksMakeOfIt(t *testing.T) {
 	text := rmalock(t, "topo", "--synthetic", "rack:2 node:4 core:4").good(t).stdout
 	for _, want := range []string{
-		"level    T_L  elements  ranks each  tails at ranks\n",
+		"level    T_L  elements  ranks each  tails at\n",
 		"machine  5    1         32          ",
 		"rack     20   2         16          ",
 		"node     10   8         4           ",

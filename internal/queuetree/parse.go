@@ -8,17 +8,26 @@ import (
 	"github.com/rmalock/rmalock/lock"
 )
 
-// ParseTL reads thresholds by level from the root in, as in "0,16,8" or, where a comma
-// divides something else, "0/16/8"; "" is nil.
+// ParseTL reads thresholds by level from the root in, as in "20,16,8" or, where a comma
+// divides something else, "20/16/8". An empty entry, as in "/16/8", is 0, which stands for the
+// default; "" is nil. Since 0 is no threshold, a 0 in the text is an error.
 func ParseTL(name, text string) ([]int, error) {
 	if text == "" {
 		return nil, nil
 	}
 	var out []int
 	for _, f := range strings.Split(strings.ReplaceAll(text, "/", ","), ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(f))
+		f = strings.TrimSpace(f)
+		if f == "" {
+			out = append(out, 0)
+			continue
+		}
+		n, err := strconv.Atoi(f)
 		if err != nil {
 			return nil, fmt.Errorf("%s: TL is %q, want numbers with commas between them, one per level from the root in: %w", name, text, lock.ErrConfig)
+		}
+		if n < 1 {
+			return nil, fmt.Errorf("%s: TL is %q: entry %d is %d, want at least 1, or nothing for the default of its level: %w", name, text, len(out)+1, n, lock.ErrConfig)
 		}
 		out = append(out, n)
 	}

@@ -23,11 +23,21 @@ func TestParseSwitch(t *testing.T) {
 }
 
 func TestParseTL(t *testing.T) {
-	got, err := queuetree.ParseTL("rmarw", "0/16")
-	require.NoError(t, err)
-	require.Equal(t, []int{0, 16}, got)
-	for _, text := range []string{"0/x", "/", "1//2"} {
+	for text, want := range map[string][]int{"": nil, "20/16": {20, 16}, "20, 16": {20, 16}, "/16": {0, 16}, "5//2": {5, 0, 2}, "/": {0, 0}} {
+		got, err := queuetree.ParseTL("rmarw", text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, want := range map[string]string{
+		"1/x":   "want numbers with commas between them",
+		"0/5":   "entry 1 is 0, want at least 1, or nothing for the default of its level",
+		"5,0":   "entry 2 is 0",
+		"3/-1":  "entry 2 is -1",
+		"1 2/3": "want numbers",
+	} {
 		_, err := queuetree.ParseTL("rmarw", text)
 		require.ErrorIs(t, err, lock.ErrConfig, text)
+		require.ErrorContains(t, err, "rmarw: TL is", text)
+		require.ErrorContains(t, err, want, text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 	"github.com/rmalock/rmalock/topo/discover"
 )
@@ -138,8 +139,8 @@ func golden(t *testing.T, name string, tree *topo.Topology) {
 func told(t *testing.T, tree *topo.Topology) string {
 	t.Helper()
 	tree = tree.DefaultView()
-	th := tree.Defaults()
-	c, err := tree.Counters(th.TDC)
+	th := rmarw.Defaults(tree)
+	c, err := rmarw.NewCounters(tree, th.TDC)
 	require.NoError(t, err)
 	var names []string
 	for _, l := range tree.Levels() {

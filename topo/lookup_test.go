@@ -67,12 +67,15 @@ func checkMaps(t *testing.T, topo *Topology) {
 		}
 	}
 	require.Equal(t, last, topo.Meet(0, 0))
-	checkCounters(t, topo, TDC{}, TDC{Ranks: 1}, TDC{Ranks: topo.Size()}, TDC{Ranks: topo.Size()/3 + 1})
-	th := topo.Defaults()
-	require.Len(t, th.TL, last+1)
-	filled, err := topo.Fill(Thresholds{})
-	require.NoError(t, err)
-	require.Equal(t, th, filled)
+	for i, l := range topo.Levels() { // in order, the ranks of an element are together
+		runs := 1
+		for k := 1; k < topo.Size(); k++ {
+			if topo.Element(topo.InOrder(k), i) != topo.Element(topo.InOrder(k-1), i) {
+				runs++
+			}
+		}
+		require.Equal(t, l.Elements, runs)
+	}
 }
 
 // shapes are topologies of every kind that locks have to do with.
@@ -113,7 +116,7 @@ func shapes(t *testing.T) map[string]*Topology {
 	return out
 }
 
-func TestMaps(t *testing.T) {
+func TestLookups(t *testing.T) {
 	for name, topo := range shapes(t) {
 		t.Run(name, func(t *testing.T) { checkInvariants(t, topo) })
 	}
@@ -183,15 +186,13 @@ func TestNear(t *testing.T) {
 	require.False(t, topo.Near(0, 0, n))
 }
 
-func TestMapsAllocateNothing(t *testing.T) {
+func TestLookupsAllocateNothing(t *testing.T) {
 	topo := shapes(t)["rack:2 node:16 numa:4 rank:32"]
-	c, err := topo.Counters(TDC{})
-	require.NoError(t, err)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for level := 3; level > 0; level-- {
 			e := topo.Element(1000, level)
 			_ = topo.Host(level, e) + topo.HostOf(level, e, 7) + topo.Up(level, e) + topo.Arity(level, e) + topo.FirstRank(level, e) + topo.Count(level, e)
 		}
-		_ = topo.Meet(3, 4000) + c.Of(1000) + c.Index(7) + c.Host(3) + c.Len()
+		_ = topo.Meet(3, 4000) + topo.InOrder(7)
 	}))
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"weak"
 )
 
 // Pick is a coarser view of a topology, with the machine and the named levels
@@ -46,7 +45,7 @@ func (t *Topology) DefaultView() *Topology {
 	for i := len(t.levels) - 1; i > 0; i-- {
 		n := t.Elements(i)
 		name := t.levels[i].name
-		within := t.zone(i) == insideNode
+		within := t.Zone(i) == InsideNode
 		if n == parts || n == 1 || name == "cache" || name == "core" || within && n == t.Elements(i-1) {
 			continue
 		}
@@ -62,24 +61,24 @@ func (t *Topology) DefaultView() *Topology {
 	return t.view(keep)
 }
 
-// A zone is where a level lies.
-type zone uint8
+// A Zone says where a level lies.
+type Zone uint8
 
 const (
-	wholeMachine zone = iota
-	aboveNode         // racks, switches: of nodes
-	atNode            // the node itself
-	insideNode        // NUMA nodes, cores: of a node
+	WholeMachine Zone = iota // the machine itself, level 0
+	AboveNodes               // levels of nodes: racks, switches
+	AtNode                   // the node
+	InsideNode               // levels of a node's parts: NUMA nodes, cores
 )
 
-// zone is the zone of a level: by its place where t, or what t is a view of, has a
-// level node; else by its name, and then a name that says nothing counts as a node.
-func (t *Topology) zone(level int) zone {
+// Zone says where a level lies: by its place where t, or what t is a view of, has a
+// level node; otherwise by its name, and then an unknown name counts as a node.
+func (t *Topology) Zone(level int) Zone {
 	if level == 0 {
-		return wholeMachine
+		return WholeMachine
 	}
 	name := t.levels[level].name
-	f := t.whole()
+	f := t.Whole()
 	at, known := f.Find(name)
 	node, ok := f.Find("node")
 	if !ok {
@@ -90,11 +89,11 @@ func (t *Topology) zone(level int) zone {
 	}
 	switch {
 	case at < node:
-		return aboveNode
+		return AboveNodes
 	case at > node:
-		return insideNode
+		return InsideNode
 	}
-	return atNode
+	return AtNode
 }
 
 // names lists the levels for an error.
@@ -106,36 +105,41 @@ func (t *Topology) names() string {
 	return strings.Join(names, ", ")
 }
 
-// whole is what t is a view of, or t.
-func (t *Topology) whole() *Topology {
+// Whole is the topology that t is a view of, or t.
+func (t *Topology) Whole() *Topology {
 	if t.full != nil {
 		return t.full
 	}
 	return t
 }
 
-// memo finds again what was made of a topology, as long as somebody uses it, so
-// that the ranks of a process share it.
+// memo keeps what was made of a topology.
 type memo struct {
 	sync.Mutex
-	views    map[string]weak.Pointer[Topology]
-	counters map[TDC]weak.Pointer[Counters]
+	made map[any]any // by key
 }
 
-// recall is the value of a key in a map of a memo, made if nobody has it.
-func recall[K comparable, V any](m *memo, kept *map[K]weak.Pointer[V], key K, make func() *V) *V {
+// Derive is what make returns for a topology and a key. It is made once and kept with the
+// topology, so that the ranks of a process share it, and views of one topology too; so it must
+// not change. make must depend on nothing but the whole topology and the key, and must not
+// call Derive.
+func Derive[K comparable, V any](t *Topology, key K, make func() *V) *V {
+	m := t.Whole().memo
 	m.Lock()
 	defer m.Unlock()
-	if v := (*kept)[key].Value(); v != nil {
+	if v, ok := m.made[key].(*V); ok {
 		return v
 	}
-	if *kept == nil {
-		*kept = map[K]weak.Pointer[V]{}
+	if m.made == nil {
+		m.made = map[any]any{}
 	}
 	v := make()
-	(*kept)[key] = weak.Make(v)
+	m.made[key] = v
 	return v
 }
+
+// viewKey is the names of the levels of a view.
+type viewKey string
 
 // view is t with some of its levels.
 func (t *Topology) view(keep []bool) *Topology {
@@ -150,8 +154,8 @@ func (t *Topology) view(keep []bool) *Topology {
 	}
 	// What a view leaves out is lost to its labels alone, so the key tells all:
 	// a view of a view is made from the whole.
-	f := t.whole()
-	return recall(f.memo, &f.memo.views, key, func() *Topology {
+	f := t.Whole()
+	return Derive(f, viewKey(key), func() *Topology {
 		v := &Topology{order: f.order, cpus: f.cpus, notes: f.notes, plain: f.plain, full: f, memo: f.memo}
 		was := -1 // the level of f that the last one of v is
 		for i := range f.levels {

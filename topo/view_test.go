@@ -54,11 +54,6 @@ func TestPick(t *testing.T) {
 	require.Same(t, topo, all)
 	require.Same(t, &topo.levels[3].of[0], &view.levels[2].of[0], "tables are shared")
 
-	// The counters and zones of a view know the levels that it leaves out.
-	c, err := flat.Counters(TDC{})
-	require.NoError(t, err)
-	require.Equal(t, 8, c.Len())
-	require.True(t, c.Within("node"))
 }
 
 func TestPickedLabelsSayWhereTheyWere(t *testing.T) {
@@ -95,7 +90,7 @@ func TestPickErrors(t *testing.T) {
 	require.EqualError(t, err, `topo: no level is called "rack"; there are: machine, node: bad description of the machine`, "a view has no more than it shows")
 }
 
-func TestSuited(t *testing.T) {
+func TestDefaultView(t *testing.T) {
 	for text, want := range map[string]string{
 		"rank:8":                       "machine",
 		"rank:1":                       "machine",
@@ -138,15 +133,14 @@ func TestSizeOfMany(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	views, counters := make([]*Topology, 1000), make([]*Counters, 1000)
+	views, made := make([]*Topology, 1000), make([]*[]int32, 1000)
 	for r := range views {
 		views[r] = topo.DefaultView()
-		counters[r], err = views[r].Counters(TDC{})
-		require.NoError(t, err)
+		made[r] = Derive(views[r], "a table", func() *[]int32 { b := make([]int32, views[r].Size()); return &b })
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "bytes for views and counters of 1,000 of 65,536 ranks")
-	require.Equal(t, 1024, counters[999].Len())
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "bytes for views and tables of 1,000 of 65,536 ranks")
+	require.Same(t, made[0], made[999])
 	runtime.KeepAlive(views)
 }

@@ -12,6 +12,10 @@ func (t *Topology) FirstRank(level, element int) int {
 	return int(t.order[t.levels[level].start[element]])
 }
 
+// InOrder is the rank at a place of the order of the tree, from 0 to Size()-1. In that order
+// the ranks of an element are together, at every level, whatever their numbers.
+func (t *Topology) InOrder(place int) int { return int(t.order[place]) }
+
 // Up is the element at the level outside a level, which must not be 0, that an
 // element is in: where a writer goes from level i to i-1 (rma-rw, section 3.3.1).
 func (t *Topology) Up(level, element int) int {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/rmalock/rmalock/rmarw"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// writeThresholds prints what a lock on the levels of t has to do with: for each
+// level T_L, the number of elements and of their ranks, and which ranks host their
+// queues' tails; T_W and T_R; and T_DC with its counters.
+func writeThresholds(w io.Writer, t *topo.Topology, th rmarw.Thresholds) error {
+	c, err := rmarw.NewCounters(t, th.TDC)
+	if err != nil {
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "level\tT_L\telements\tranks each\ttails at")
+	for i, l := range t.Levels() {
+		var hosts, sizes []int
+		for e := range l.Elements {
+			hosts, sizes = append(hosts, t.Host(i, e)), append(sizes, t.Count(i, e))
+		}
+		slices.Sort(hosts)
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", l.Name, th.TL[i], l.Elements, span(sizes), topo.RanksText(hosts))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	var sizes []int
+	for k := range c.Len() {
+		sizes = append(sizes, c.Count(k))
+	}
+	hosts := c.Hosts()
+	slices.Sort(hosts)
+	plural := "s"
+	if c.Len() == 1 {
+		plural = ""
+	}
+	_, err = fmt.Fprintf(w, "T_W %d, T_R %d\nT_DC %s: %d counter%s for %s ranks each, at %s\n",
+		th.TW(), th.TR, th.TDC, c.Len(), plural, span(sizes), topo.RanksText(hosts))
+	return err
+}
+
+// span is "4", or "2-7" of numbers that differ.
+func span(ns []int) string {
+	lo, hi := slices.Min(ns), slices.Max(ns)
+	if lo == hi {
+		return strconv.Itoa(lo)
+	}
+	return fmt.Sprintf("%d-%d", lo, hi)
+}
