@@ -20,7 +20,7 @@ type Option struct{ Name, Value string }
 // A Lock is a registered lock with values for its parameters.
 type Lock struct {
 	lock.Info
-	params map[string]string
+	Values map[string]string // by the parameter's name as in Info.Params; nil for none
 }
 
 // ParseLock reads a lock in text: its name, and its parameters if it takes any, as in
@@ -28,7 +28,8 @@ type Lock struct {
 //	dmcs
 //	rmarw:tr=1000:tdc=2 per node
 //
-// Names are in upper or lower case. Values are looked at when the lock is opened. Errors wrap lock.ErrConfig.
+// Names of parameters are in upper or lower case. Values are looked at when the lock is
+// opened. Errors wrap lock.ErrConfig.
 func ParseLock(text string) (Lock, error) {
 	name, options, err := SplitLock(text)
 	if err != nil {
@@ -48,17 +49,17 @@ func ParseLock(text string) (Lock, error) {
 		if i < 0 {
 			return Lock{}, fmt.Errorf("lock %q has no parameter %q; it has: %s: %w", name, o.Name, cmp.Or(strings.Join(known, ", "), "none"), lock.ErrConfig)
 		}
-		if l.params == nil {
-			l.params = map[string]string{}
+		if l.Values == nil {
+			l.Values = map[string]string{}
 		}
-		l.params[known[i]] = o.Value
+		l.Values[known[i]] = o.Value
 	}
 	return l, nil
 }
 
 // open opens n locks with the first at home at rank 0. Collective.
 func (l *Lock) open(c rma.Comm, cfg *Config, n int) (lock.Table, error) {
-	t, err := l.With(c, lock.Setting{Locks: n, Topology: cfg.Topology, Params: l.params})
+	t, err := l.With(c, lock.Setting{Locks: n, Topology: cfg.Topology, Params: l.Values})
 	if err == nil && cfg.Observe != nil {
 		t = cfg.Observe(c, t)
 	}

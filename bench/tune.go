@@ -3,12 +3,14 @@ package bench
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 )
@@ -24,7 +26,9 @@ import (
 // default if it is. Then what was found runs against the defaults, in rounds of their own; it
 // is kept if it wins each of them, or is as fast and smaller.
 type Tuner struct {
-	Lock     string         // "rmamcs" or "rmarw"
+	// Lock is rmamcs or rmarw, in text. Parameters that it sets stay as they are, and
+	// thresholds among them are not looked for.
+	Lock     string
 	Topology *topo.Topology // of the lock, with the levels it is to use
 	Rounds   int            // 0 means 5
 	Seed     uint64         // of the orders, and of the first round's runs
@@ -34,6 +38,8 @@ type Tuner struct {
 	// Tried, if not nil, is called after each run with the number of runs made and of those
 	// there will be.
 	Tried func(done, all int)
+
+	lock Lock // Lock
 }
 
 // Slack is the share of throughput that is given for a smaller threshold.
@@ -81,7 +87,11 @@ type knob struct {
 
 // Run looks for the best thresholds.
 func (t Tuner) Run() (*Tuned, error) {
-	if t.Lock != "rmamcs" && t.Lock != "rmarw" {
+	var err error
+	if t.lock, err = ParseLock(t.Lock); err != nil {
+		return nil, err
+	}
+	if t.lock.Name != "rmamcs" && t.lock.Name != "rmarw" {
 		return nil, fmt.Errorf("tune is for rmamcs and rmarw, which have thresholds, not for %q: %w", t.Lock, ErrConfig)
 	}
 	if t.Rounds < 0 {
@@ -190,16 +200,16 @@ func (t Tuner) rounds(name string, values []rmarw.Thresholds, texts []string, wa
 // readers may come. Each has its values beside the thresholds that there are.
 func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
 	var out []func(rmarw.Thresholds) knob
-	if t.Lock == "rmarw" {
+	if t.looksFor("TDC") {
 		out = append(out, t.counters)
 	}
 	levels := t.Topology.Levels()
-	for i := len(levels) - 1; i >= 0; i-- {
+	for i := len(levels) - 1; i >= 0 && t.looksFor("TL"); i-- {
 		alone := true // nobody to pass the lock to
 		for e := range t.Topology.Elements(i) {
 			alone = alone && t.Topology.Arity(i, e) < 2
 		}
-		if alone || i == 0 && t.Lock == "rmamcs" {
+		if alone || i == 0 && t.lock.Name == "rmamcs" {
 			continue
 		}
 		out = append(out, func(th rmarw.Thresholds) knob {
@@ -213,7 +223,7 @@ func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
 			return k
 		})
 	}
-	if t.Lock == "rmarw" {
+	if t.looksFor("TR") {
 		out = append(out, func(th rmarw.Thresholds) knob {
 			k := knob{name: "T_R"}
 			for _, n := range with([]int64{30, 100, 300, 1000, 4096, 16000}, th.TR) {
@@ -225,6 +235,12 @@ func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
 		})
 	}
 	return out
+}
+
+// looksFor reports whether the lock has a threshold and Lock leaves it open.
+func (t Tuner) looksFor(name string) bool {
+	has := slices.ContainsFunc(t.lock.Params, func(p lock.Param) bool { return p.Name == name })
+	return has && t.lock.Values[name] == ""
 }
 
 // counters are numbers of counters that differ on the machine, the one that there is
@@ -265,9 +281,13 @@ func (t Tuner) text(th rmarw.Thresholds) string {
 	for _, n := range th.TL {
 		tl = append(tl, strconv.Itoa(n))
 	}
-	text := t.Lock + ":TL=" + strings.Join(tl, "/")
-	if t.Lock == "rmarw" {
-		text += fmt.Sprintf(":TR=%d:TDC=%v", th.TR, th.TDC)
+	values := map[string]string{"TL": strings.Join(tl, "/"), "TR": strconv.FormatInt(th.TR, 10), "TDC": th.TDC.String()}
+	maps.Copy(values, t.lock.Values)
+	text := t.lock.Name
+	for _, p := range t.lock.Params {
+		if v, ok := values[p.Name]; ok {
+			text += ":" + p.Name + "=" + v
+		}
 	}
 	return text
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/bench/graph"
 	"github.com/rmalock/rmalock/dht"
 	"github.com/rmalock/rmalock/lock"
@@ -11,7 +12,7 @@ import (
 )
 
 // Atomic is the Config.Lock that means none: a table of atomics alone.
-const Atomic = "atomic"
+const Atomic = bench.Atomic
 
 // ErrConfig is wrapped by errors about a Config.
 var ErrConfig = errors.New("bad configuration")
@@ -19,7 +20,7 @@ var ErrConfig = errors.New("bad configuration")
 // A Config describes a run. All ranks pass the same, but for Progress.
 type Config struct {
 	Source graph.Source
-	// Lock guards the volumes: Atomic, or the name of a registered lock.
+	// Lock guards the volumes: Atomic, or a lock in text, as bench.ParseLock reads it.
 	Lock string
 	// Progress, if not nil, is called every few thousand inserts of the timed phase,
 	// and at its end, with the inserts that the caller's rank has done and will do.
@@ -41,9 +42,8 @@ func (cfg *Config) validate() error {
 	if cfg.Lock == Atomic {
 		return nil
 	}
-	_, err := lock.Lookup(cfg.Lock)
-	if err != nil {
-		return fmt.Errorf("degree: Config.Lock is neither %q nor registered: %w", Atomic, err)
+	if _, err := bench.ParseLock(cfg.Lock); err != nil {
+		return fmt.Errorf("degree: Config.Lock is neither %q nor a lock: %w", Atomic, err)
 	}
 	return nil
 }
@@ -152,9 +152,9 @@ type table struct {
 // open opens a table and the locks for it. Collective; errors are agreed on.
 func open(c rma.Comm, name string, cfg dht.Config, observe func(rma.Comm, lock.Table) lock.Table) (*table, error) {
 	if name != Atomic {
-		info, err := lock.Lookup(name)
+		l, err := bench.ParseLock(name)
 		if err == nil {
-			cfg.Locks, err = info.Open(c, cfg.Volumes, 0)
+			cfg.Locks, err = l.With(c, lock.Setting{Locks: cfg.Volumes, Params: l.Values})
 		}
 		if err != nil {
 			err = fmt.Errorf("degree: opening %d locks %s: %w", cfg.Volumes, name, err)

@@ -122,14 +122,7 @@ func (o *checkOptions) prepare(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	p.Info = l.Info
-	_, options, _ := bench.SplitLock(o.lock) // ParseLock could
-	if len(options) > 0 {
-		p.Params = map[string]string{}
-	}
-	for _, option := range options {
-		p.Params[option.Name] = option.Value
-	}
+	p.Info, p.Params = l.Info, l.Values
 	switch {
 	case cmd.Flags().Changed("writers") && !p.Info.Shared:
 		return fmt.Errorf("--writers is given, and %s has no shared mode", p.Info.Name)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/bench/degree"
 	"github.com/rmalock/rmalock/bench/graph"
 	"github.com/rmalock/rmalock/lock"
@@ -65,7 +66,7 @@ mpirun and in batch jobs it is not.
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.backend.flags(cmd)
-	cmd.Flags().StringVar(&o.lock, "lock", dhtLock, "name of the lock, or "+degree.Atomic+"; \"rmalock locks\" lists them")
+	cmd.Flags().StringVar(&o.lock, "lock", dhtLock, "lock, with parameters if it takes any, or "+degree.Atomic+"; \"rmalock locks\" lists them")
 	complete(cmd, "lock", append([]string{degree.Atomic + "\tno lock: the hashtable's own atomics"}, lockNames()...)...)
 	f := cmd.Flags()
 	f.StringVar(&o.edges, "edges", "", "file of edges to read, instead of a random graph")
@@ -83,7 +84,7 @@ mpirun and in batch jobs it is not.
 // run is the command.
 func (o *dhtOptions) run(cmd *cobra.Command) error {
 	if o.lock != degree.Atomic {
-		if _, err := lock.Lookup(o.lock); err != nil {
+		if _, err := bench.ParseLock(o.lock); err != nil {
 			return fmt.Errorf("%s; or %s for none", message(err), degree.Atomic)
 		}
 	}

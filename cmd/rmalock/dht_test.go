@@ -39,6 +39,17 @@ func TestDHTVerifiesWithEveryLock(t *testing.T) {
 	}
 }
 
+// TestDHTParameters: where a lock can be named its parameters can.
+func TestDHTParameters(t *testing.T) {
+	const text = "rmarw:tr=3:TL=2"
+	if m := dht(t, "--ranks", "2", "--scale", "6", "--lock", text, "--json").good(t).object(t); m["lock"] != text || m["verified"] != true {
+		t.Errorf("result %v", m)
+	}
+	dht(t, "--lock", "rmarw:TX=3").bad(t, 2, `no parameter "TX"`, "TL, TR")
+	dht(t, "--lock", "rmarw:TR").bad(t, 2, "want name=value")
+	dht(t, "--ranks", "2", "--scale", "6", "--lock", "rmarw:TR=many").bad(t, 1, `TR is "many"`)
+}
+
 func TestDHTText(t *testing.T) {
 	text := dht(t, "--ranks", "2", "--scale", "8").good(t).stdout
 	if !strings.HasPrefix(text, "R-MAT, scale 8") || !strings.HasSuffix(text, "\nverified\n") {

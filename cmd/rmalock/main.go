@@ -25,16 +25,32 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	var out io.Writer = os.Stdout
+	if stdoutClosed() {
+		out = nowhere{}
+	}
+	os.Exit(run(os.Args[1:], out, os.Stderr))
+}
+
+// nowhere is the standard output of a process that was started without one. Go's own is
+// /dev/null then.
+type nowhere struct{}
+
+func (nowhere) Write([]byte) (int, error) { return 0, errors.New("standard output is closed") }
 
 // run runs the program and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
+	out := &output{Writer: stdout}
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteC()
 	var failed *failure
+	if out.err != nil && !errors.As(err, &failed) {
+		err = fail(out.err)
+	}
 	switch {
 	case err == nil:
 		return 0
@@ -48,6 +64,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "rmalock: %s\nRun '%s --help' for usage.\n", message(err), cmd.CommandPath())
 	}
 	return exitUsage
+}
+
+// output is a Writer that remembers its first error: the command that met it, or the
+// help, may not have looked.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(b []byte) (n int, err error) {
+	if n, err = o.Writer.Write(b); o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // A failure is an error of a job that was asked for in the right way. All other

@@ -54,6 +54,18 @@ func (o outcome) once(t *testing.T, says string) {
 	}
 }
 
+// TestMPIOutputClosed: so is one for which there is no standard output. The program
+// without cgo cannot tell.
+func TestMPIOutputClosed(t *testing.T) {
+	program, err := mpiBinary()
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, line := range printing {
+		full(t, line, "standard output is closed", exec.Command("sh", append([]string{"-c", `exec "$0" "$@" >&-`, program}, strings.Fields(line)...)...))
+	}
+}
+
 func TestMPIResultsComeFromRankZero(t *testing.T) {
 	for _, name := range append(locks(t), "atomic") {
 		ranks, scale := "4", "8"

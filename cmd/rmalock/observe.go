@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"expvar"
 	"fmt"
@@ -39,7 +40,7 @@ quick acquires feel.`
 func (o *observing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.trace, "trace", "", "file for a sampled timeline of the job, in Chrome's trace format")
-	f.StringVar(&o.counters, "counters", "", "address HOST:PORT at which to serve counters while the job runs; rank r at PORT+r")
+	f.StringVar(&o.counters, "counters", "", "address [HOST]:PORT at which to serve counters while the job runs; rank r at PORT+r; no host: this machine alone")
 }
 
 // check reports what is wrong with the flags.
@@ -60,7 +61,7 @@ func (o *observing) check(backend, lock string, runs int) error {
 	return nil
 }
 
-// address is --counters in two.
+// address is --counters in two. Without a host it is the loopback's.
 func (o *observing) address() (host string, port int, err error) {
 	if o.counters == "" {
 		return "", 0, nil
@@ -72,7 +73,7 @@ func (o *observing) address() (host string, port int, err error) {
 	if err != nil || port < 0 || port > 65535 {
 		return "", 0, fmt.Errorf("--counters is %q, want HOST:PORT, such as localhost:9100", o.counters)
 	}
-	return host, port, nil
+	return cmp.Or(host, "127.0.0.1"), port, nil
 }
 
 // around runs f, which is to wrap its tables of locks by what it is given, nil for
@@ -122,20 +123,25 @@ func (o *observing) around(c rma.Comm, name string, processes bool, f func(wrap 
 	return rma.Agree(c, err)
 }
 
+// listen opens the port of a rank; port 0 is any that is free.
+func (o *observing) listen(rank int) (net.Listener, error) {
+	host, port, err := o.address()
+	if err != nil {
+		return nil, err
+	}
+	if port > 0 {
+		port += rank
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+}
+
 // serve serves the counters of this process until stop is called: at the port plus the
 // rank, or of ranks in one process by the first.
 func (o *observing) serve(rank int, processes bool) (stop func(), err error) {
 	if o.counters == "" || rank > 0 && !processes {
 		return func() {}, nil
 	}
-	host, port, err := o.address()
-	if err != nil {
-		return func() {}, err
-	}
-	if port > 0 {
-		port += rank
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	l, err := o.listen(rank)
 	if err != nil {
 		return func() {}, fmt.Errorf("--counters: %w", err)
 	}

@@ -83,7 +83,8 @@ func TestTraceWrong(t *testing.T) {
 	dht(t, "--trace", filepath.Join(t.TempDir(), "no", "t.json")).bad(t, 1, "no such file")
 }
 
-// TestCounters: counters are served while a job runs, in both forms.
+// TestCounters: counters are served while a job runs, in both forms, and without a host
+// to this machine alone.
 func TestCounters(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,7 +92,8 @@ func TestCounters(t *testing.T) {
 	}
 	at := l.Addr().String()
 	l.Close()
-	cmd := exec.Command(binary, "bench", "--backend", "inproc", "--ranks", "2", "--mode", "ecsb", "--duration", "60s", "--counters", at)
+	_, port, _ := net.SplitHostPort(at)
+	cmd := exec.Command(binary, "bench", "--backend", "inproc", "--ranks", "2", "--mode", "ecsb", "--duration", "60s", "--counters", ":"+port)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +119,10 @@ func TestCounters(t *testing.T) {
 	first := 0.0
 	for end := time.Now().Add(30 * time.Second); first == 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		first = acquires()
+	}
+	if c, err := net.Dial("tcp", "127.0.0.2:"+port); err == nil { // which reaches who listens at all addresses
+		c.Close()
+		t.Errorf("--counters :%s listens at 127.0.0.2 too", port)
 	}
 	time.Sleep(20 * time.Millisecond)
 	if more := acquires(); first == 0 || more <= first {

@@ -61,7 +61,7 @@ bound in the same way. Modes are those of "rmalock bench".`,
 	f.StringVar(&o.backend.name, "backend", byLauncher, "where ranks come from: mpi, inproc, sim (virtual time), or auto (mpi if an MPI launcher started this process, otherwise inproc)")
 	complete(cmd, "backend", byLauncher, goroutines, processes, simulated)
 	o.layout.flags(cmd)
-	f.StringVar(&o.tuner.Lock, "lock", "rmarw", "rmarw or rmamcs")
+	f.StringVar(&o.tuner.Lock, "lock", "rmarw", "rmarw or rmamcs; parameters that are given stay as they are")
 	complete(cmd, "lock", "rmarw", "rmamcs")
 	f.StringVar(&o.mode, "mode", string(bench.SOB), "workload, as in rmalock bench")
 	complete(cmd, "mode", modeNames()...)
@@ -74,7 +74,11 @@ bound in the same way. Modes are those of "rmalock bench".`,
 }
 
 func (o *tuneOptions) check(cmd *cobra.Command) (ranks int, err error) {
-	if o.tuner.Lock != "rmarw" && o.tuner.Lock != "rmamcs" {
+	l, err := bench.ParseLock(o.tuner.Lock)
+	if err != nil {
+		return 0, err
+	}
+	if l.Name != "rmarw" && l.Name != "rmamcs" {
 		return 0, fmt.Errorf("--lock is %q, want rmarw or rmamcs, which have thresholds", o.tuner.Lock)
 	}
 	given := cmd.Flags().Changed
@@ -101,7 +105,7 @@ func (o *tuneOptions) check(cmd *cobra.Command) (ranks int, err error) {
 		return 0, err
 	}
 	o.config.Mode, o.config.Lock = bench.Mode(o.mode), o.tuner.Lock
-	if o.tuner.Lock == "rmarw" {
+	if l.Shared {
 		o.config.Readers = 1 - o.writers
 	}
 	if o.config.Duration == 0 && o.backend.name != simulated && o.config.Mode != bench.DHT {

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -19,6 +20,12 @@ func TestTune(t *testing.T) {
 	}
 	rmalock(t, "bench", "--backend", "sim", "--nodes", "4", "--per-node", "4", "--lock", best, "--duration", "100us").good(t) // it is a lock
 
+	// What is given stays: T_R is not looked for.
+	m = rmalock(t, append(args, "--lock", "rmarw:tr=77:LEAF=mcs")...).good(t).object(t)
+	if m["default"] != "rmarw:TL=20/50:TR=77:TDC=1 per node:LEAF=mcs" || !strings.Contains(m["best"].(string), ":TR=77:") || strings.Contains(fmt.Sprint(m["trials"]), "T_R") {
+		t.Errorf("tune says %v", m)
+	}
+
 	text := rmalock(t, "tune", "--backend", "inproc", "--ranks", "2", "--lock", "rmamcs", "--rounds", "1", "--duration", "5ms").good(t).stdout
 	if !strings.Contains(text, "best   'rmamcs:TL=") || !strings.Contains(text, "99 % us") {
 		t.Errorf("tune says:\n%s", text)
@@ -30,6 +37,7 @@ func TestTuneUsage(t *testing.T) {
 		args, want string
 	}{
 		{"--lock dmcs", "want rmarw or rmamcs"},
+		{"--lock rmarw:TX=1", `no parameter "TX"`},
 		{"--writers 1.5", "--writers is 1.5, want 0 to 1"},
 		{"--rounds 0", "--rounds is 0"},
 		{"--duration -1s", "--duration is -1s"},
