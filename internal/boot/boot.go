@@ -5,13 +5,14 @@ package boot
 import (
 	"os"
 	"strings"
+	"sync"
 )
 
 // ID is the kernel's boot id, or "" where it does not say.
-func ID() string {
+var ID = sync.OnceValue(func() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
-}
+})

@@ -115,12 +115,7 @@ type transport struct {
 	z       sleeper
 }
 
-func (t *transport) Issue(o rma.Operation) {
-	if t.pending == nil {
-		t.pending = make([]rma.Operation, 0, rma.MaxPending)
-	}
-	t.pending = append(t.pending, o)
-}
+func (t *transport) Issue(o rma.Operation) { t.pending = append(t.pending, o) }
 
 func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	kept := t.pending[:0]
