@@ -298,3 +298,20 @@ func TestTimedLoopsDoNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// TestMemory: a run takes no more than it may, all of its windows together.
+func TestMemory(t *testing.T) {
+	for _, c := range []struct {
+		memory int64
+		refuse bool
+	}{{0, false}, {1 << 20, false}, {3 * 8 * 500, true}, {8 * 499, true}} {
+		cfg := bench.Config{Lock: "dmcs", Mode: bench.ECSB, Locks: 1000, Acquires: 10, Memory: c.memory}
+		err := inproc.Run(2, func(comm rma.Comm) error {
+			_, err := bench.Run(comm, cfg)
+			return err
+		})
+		if refused := errors.Is(err, bench.ErrConfig); refused != c.refuse || err != nil && !refused {
+			t.Errorf("%d bytes: %v", c.memory, err)
+		}
+	}
+}

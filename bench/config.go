@@ -59,6 +59,10 @@ type Config struct {
 	// Readers is the share of acquires in shared mode, 0 to 1; in mode dht of reads.
 	// F_W of the paper is 1 - Readers.
 	Readers float64
+	// Memory is the number of bytes that the run's windows may take at each rank, all
+	// together; 0 means any. A run that would take more ends with an error that wraps
+	// ErrConfig, before it begins.
+	Memory int64
 	// Seed of the ranks' random choices.
 	Seed uint64
 	// Topology is the machine of the ranks, for locks that want to know it; nil means
@@ -96,6 +100,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("acquires is %d, want at least 1: %w", c.Acquires, ErrConfig)
 	case c.Duration > 0 && c.Acquires > 0:
 		return fmt.Errorf("duration and acquires are both set, want one of them: %w", ErrConfig)
+	case c.Memory < 0:
+		return fmt.Errorf("memory is %d, want at least 1 byte: %w", c.Memory, ErrConfig)
 	case c.Locks < 0:
 		return fmt.Errorf("locks is %d, want at least 1: %w", c.Locks, ErrConfig)
 	case !(c.Readers >= 0 && c.Readers <= 1):

@@ -26,6 +26,10 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
+	c, err := cfg.bound(c)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.pool != nil {
 		return cfg.pool.run(c, &lck, &cfg)
 	}

@@ -258,6 +258,9 @@ func (o *benchOptions) once(p bench.Point, progress func(float64)) (*bench.Resul
 			return nil, err
 		}
 		v.Progress = progress
+		if p.Config.Locks > 1 {
+			p.Config.Memory = memoryOf(p.Ranks)
+		}
 		res, err := v.Run(p.Config)
 		return res, fail(err)
 	}
@@ -276,6 +279,15 @@ func (o *benchOptions) once(p bench.Point, progress func(float64)) (*bench.Resul
 
 // measure makes a run. Collective.
 func (o *benchOptions) measure(c rma.Comm, cfg bench.Config) (res *bench.Result, err error) {
+	if cfg.Locks > 1 {
+		here := c.Size()
+		if o.backend.name == processes {
+			here = len(c.Node().Ranks)
+		}
+		if cfg.Memory, err = agreedMemory(c, here); err != nil {
+			return nil, err
+		}
+	}
 	err = o.observe.around(c, cfg.Lock, o.backend.name == processes, func(wrap func(rma.Comm, lock.Table) lock.Table) error {
 		cfg.Observe = wrap
 		res, err = bench.Run(c, cfg)

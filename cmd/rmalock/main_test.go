@@ -307,6 +307,16 @@ func sane(t *testing.T, m map[string]any) {
 	}
 }
 
+// TestBenchMemory: locks that the machine has no room for are refused, at once.
+func TestBenchMemory(t *testing.T) {
+	for _, args := range []string{"--backend inproc --lock dmcs", "--backend inproc --lock rmarw", "--backend sim --lock fompi-rw", "--backend inproc --lock dmcs --mode wcsb"} {
+		for _, n := range []string{"1000000000000", "1000000000000000000"} {
+			rmalock(t, append(strings.Fields("bench --ranks 4 --locks "+n), strings.Fields(args)...)...).bad(t, 1, "locks is "+n, "GB of memory at each rank", "take fewer")
+		}
+	}
+	rmalock(t, strings.Fields("bench --backend inproc --ranks 4 --locks 1000000 --acquires 10 --json")...).good(t)
+}
+
 func TestBenchCSVAndText(t *testing.T) {
 	csv := rmalock(t, "bench", "--backend", "inproc", "--ranks", "2", "--acquires", "100", "--csv").good(t).stdout
 	if lines := strings.Split(strings.TrimSpace(csv), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "mode,lock,") || !strings.HasPrefix(lines[1], "latency,dmcs,") {

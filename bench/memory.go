@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// bounded is a Comm whose windows take no more than Config.Memory in all. All ranks
+// contribute the same to a window, and so refuse it together.
+type bounded struct {
+	rma.Comm
+	cfg   *Config
+	taken *int64 // bytes at the caller's rank, since the run began
+}
+
+func (b *bounded) Unwrap() rma.Comm { return b.Comm }
+
+func (b *bounded) Split(color, key int) (rma.Comm, error) {
+	part, err := b.Comm.Split(color, key)
+	if err != nil || part == nil {
+		return nil, err
+	}
+	return &bounded{part, b.cfg, b.taken}, nil
+}
+
+func (b *bounded) Allocate(spec rma.Spec) (*rma.Window, error) {
+	*b.taken += 8 * int64(spec.Words())
+	if *b.taken > b.cfg.Memory {
+		return nil, b.cfg.tooLarge(*b.taken)
+	}
+	return b.Comm.Allocate(spec)
+}
+
+// bound returns a Comm that keeps to Config.Memory.
+func (c *Config) bound(of rma.Comm) (rma.Comm, error) {
+	if c.Memory == 0 {
+		return of, nil
+	}
+	if each := int64(c.Locks / of.Size()); each > c.Memory/8 { // a word of data for each lock, whatever the lock
+		return nil, c.tooLarge(8 * each)
+	}
+	return &bounded{of, c, new(int64)}, nil
+}
+
+func (c *Config) tooLarge(bytes int64) error {
+	return fmt.Errorf("locks is %d, which takes at least %.3g GB of memory at each rank, and %.3g GB are free: take fewer: %w",
+		c.Locks, float64(bytes)/1e9, float64(c.Memory)/1e9, ErrConfig)
+}
