@@ -104,6 +104,66 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + ending
 }
 
+// maxDefault is the most counters that the default puts on one node. A writer visits each of
+// them, with cache lines that move between cores; up to this many it issues in one batch.
+const maxDefault = batch
+
+// defaultTDC is the default of T_DC for a topology that is no view.
+//
+// Where ranks are on several nodes it is one counter per node. On one node readers of one
+// counter pass its cache line from core to core, and those of one core do not. So it is a
+// counter per core, or, of more than maxDefault cores, for as many neighbouring cores of a
+// cache, NUMA node or node as makes at most maxDefault. Where ranks are not bound to cores
+// nothing says which of them share one. Then there are as many counters as the ranks have
+// processors, within the innermost level to whose parts they are bound.
+func defaultTDC(t *topo.Topology) TDC {
+	level, ok := t.Find("node")
+	if !ok || t.Elements(level) > 1 {
+		return TDC{Each: 1, Level: nodeLevel(t)}
+	}
+	levels := t.Levels()
+	inner := level + 1
+	for ; inner < len(levels) && !merged(t, inner) && levels[inner].Elements <= maxDefault; inner++ {
+		level = inner
+	}
+	each := 1
+	switch {
+	case inner < len(levels) && !merged(t, inner): // too many elements for a counter each
+		each = mostOf(t, level, func(e int) int { return t.Arity(level, e) })
+	case levels[level].Name != "core":
+		each = mostOf(t, level, func(e int) int { return processors(t, level, e) })
+	}
+	each = min(each, maxDefault/levels[level].Elements, mostRanks(t, level))
+	return TDC{Each: max(each, 1), Level: levels[level].Name}
+}
+
+// merged reports whether an element of a level stands for several parts.
+func merged(t *topo.Topology, level int) bool {
+	for e := range t.Elements(level) {
+		if t.Merged(level, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// processors is the number of processors that the ranks of an element may run on, 0 if
+// unknown.
+func processors(t *topo.Topology, level, element int) int {
+	masks, cpus := map[topo.Set]bool{}, map[int]bool{}
+	for _, r := range t.Ranks(level, element) {
+		mask := t.CPUs(r)
+		if masks[mask] {
+			continue
+		}
+		masks[mask] = true
+		for c := range mask.All() {
+			cpus[c] = true
+		}
+	}
+	return len(cpus)
+}
+
 // settle checks a TDC for a topology, which is no view, and fills in what was left out.
 func (d TDC) settle(t *topo.Topology) (TDC, error) {
 	fail := func(format string, args ...any) (TDC, error) {
@@ -157,9 +217,14 @@ func levelNames(t *topo.Topology) string {
 
 // mostRanks is the number of ranks of the largest element of a level.
 func mostRanks(t *topo.Topology, level int) int {
+	return mostOf(t, level, func(e int) int { return t.Count(level, e) })
+}
+
+// mostOf is the largest of what the elements of a level have.
+func mostOf(t *topo.Topology, level int, of func(element int) int) int {
 	most := 0
 	for e := range t.Elements(level) {
-		most = max(most, t.Count(level, e))
+		most = max(most, of(e))
 	}
 	return most
 }

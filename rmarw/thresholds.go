@@ -35,8 +35,7 @@ func (th Thresholds) TW() int64 {
 // maxTW bounds T_W, so that the bounds of overtaking can be counted.
 const maxTW = 1 << 40
 
-// Defaults are the thresholds for the levels of t that section 6 of rma-rw advises: Fill of
-// zero Thresholds.
+// Defaults are the thresholds for the levels of t when nothing is set: Fill of zero Thresholds.
 func Defaults(t *topo.Topology) Thresholds {
 	th, err := Thresholds{}.Fill(t)
 	if err != nil {
@@ -45,10 +44,12 @@ func Defaults(t *topo.Topology) Thresholds {
 	return th
 }
 
-// Fill puts defaults in place of zero fields, and of zero entries of TL:
+// Fill puts defaults in place of zero fields, and of zero entries of TL. They are those that
+// section 6 of rma-rw advises, but for T_DC on one node:
 //
-//   - T_DC is one counter per node: "placing one counter per compute node results in
-//     a reasonable balance between reader throughput and writer latency".
+//   - T_DC is one counter per node where ranks are on several nodes: "placing one counter
+//     per compute node results in a reasonable balance between reader throughput and writer
+//     latency". On one node it is one counter per core, and at most 16.
 //   - T_L,i is larger at levels "with higher inter-component communication costs, such as
 //     racks", with a product T_W of 1,000 as far as rounding allows.
 //   - For T_R section 6 has no number. The default is 4,096, since T_R of 1,000 and
@@ -81,6 +82,3 @@ func (th Thresholds) Fill(t *topo.Topology) (Thresholds, error) {
 	}
 	return th, nil
 }
-
-// defaultTDC is the default of T_DC.
-func defaultTDC(t *topo.Topology) TDC { return TDC{Each: 1, Level: nodeLevel(t)} }

@@ -38,13 +38,17 @@ func writeThresholds(w io.Writer, t *topo.Topology, th rmarw.Thresholds) error {
 	}
 	hosts := c.Hosts()
 	slices.Sort(hosts)
-	plural := "s"
-	if c.Len() == 1 {
-		plural = ""
-	}
-	_, err = fmt.Fprintf(w, "T_W %d, T_R %d\nT_DC %s: %d counter%s for %s ranks each, at %s\n",
-		th.TW(), th.TR, th.TDC, c.Len(), plural, span(sizes), topo.RanksText(hosts))
+	_, err = fmt.Fprintf(w, "T_W %d, T_R %d\nT_DC %s: %s for %s each, at %s\n",
+		th.TW(), th.TR, th.TDC, counted(strconv.Itoa(c.Len()), "counter"), counted(span(sizes), "rank"), topo.RanksText(hosts))
 	return err
+}
+
+// counted is "1 rank", or "2 ranks".
+func counted(n, noun string) string {
+	if n == "1" {
+		return n + " " + noun
+	}
+	return n + " " + noun + "s"
 }
 
 // span is "4", or "2-7" of numbers that differ.

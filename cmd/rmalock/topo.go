@@ -108,7 +108,7 @@ Environment, as rank 0 has it, of every job:
 	f.StringVar(&d.synthetic, "synthetic", "", `description of a machine to show, such as "node:2 core:4"`)
 	f.StringVar(&d.file, "file", "", "file with a description of a machine to show")
 	f.StringVar(&d.levels, "levels", "", `levels of a lock beside the machine, such as "rack,node", or "machine" for no more (default those that suit the machine)`)
-	f.StringVar(&d.counters, "counters", "", `T_DC: such as "16", "2 per node" or "every 2nd node" (default "1 per node")`)
+	f.StringVar(&d.counters, "counters", "", `T_DC: such as "16", "2 per node" or "every 2nd node" (default one per node; on one node one per core)`)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "backend")
 	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "ranks")

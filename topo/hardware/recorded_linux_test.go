@@ -259,8 +259,8 @@ func TestThresholdsOfRecordedMachines(t *testing.T) {
 		masks   []topo.Set
 		want    string
 	}{
-		{"laptop", 1, each(4), "machine: T_DC 1 per node at 0, T_L [1000], T_R 4096, T_W 1000"},
-		{"server", 1, each(8), "machine numa: T_DC 1 per node at 0, T_L [50 20], T_R 4096, T_W 1000"},
+		{"laptop", 1, each(4), "machine: T_DC 1 per core at 0-3, T_L [1000], T_R 4096, T_W 1000"},
+		{"server", 1, each(8), "machine numa: T_DC 1 per core at 0-7, T_L [50 20], T_R 4096, T_W 1000"},
 		{"server", 4, each(8), "machine node numa: T_DC 1 per node at 0,8,16,24, T_L [10 20 5], T_R 4096, T_W 1000"},
 		{"server", 4, []topo.Set{"0-7", "0-7"}, "machine node: T_DC 1 per node at 0,2,4,6, T_L [20 50], T_R 4096, T_W 1000"}, // not bound
 		{"numa4", 2, each(16), "machine node group: T_DC 1 per node at 0,16, T_L [10 20 5], T_R 4096, T_W 1000"},
@@ -269,6 +269,59 @@ func TestThresholdsOfRecordedMachines(t *testing.T) {
 		tree := replay(t, recorded(t, c.machine), c.nodes, c.masks...)
 		require.Equal(t, c.want, told(t, tree), "%s, %d nodes", c.machine, c.nodes)
 	}
+}
+
+// TestDefaultTDCOnOneNode has as many counters as cores that readers run on, as far as the
+// machine and the ranks' binding tell, and at most 16.
+func TestDefaultTDCOnOneNode(t *testing.T) {
+	large := "numa 0 10\n" // 64 cores of two threads, eight of them to a cache
+	for c := range 64 {
+		large += fmt.Sprintf("core %d %d,%d %d\n", c, c, 64+c, c/8)
+	}
+	times := func(n int, masks ...topo.Set) (out []topo.Set) {
+		for range n {
+			out = append(out, masks...)
+		}
+		return out
+	}
+	each := func(from, to int) (out []topo.Set) {
+		for c := from; c < to; c++ {
+			out = append(out, topo.MakeSet(c))
+		}
+		return out
+	}
+	roots := map[string]string{"laptop": recorded(t, "laptop"), "server": recorded(t, "server"), "numa4": recorded(t, "numa4"), "interleaved": recorded(t, "interleaved"), "large": layOut(t, large)}
+	for _, c := range []struct {
+		machine string
+		masks   []topo.Set
+		tdc     string
+		hosts   topo.Set
+	}{
+		{"laptop", each(0, 8), "1 per core", "0-3"},                      // two threads of each of four cores
+		{"laptop", times(3, "1", "3"), "1 per core", "0-1"},              // more ranks than cores
+		{"laptop", []topo.Set{"0,4"}, "1 per node", "0"},                 // one rank
+		{"laptop", times(3, "0-7"), "3 per node", "0-2"},                 // not bound: a counter each
+		{"laptop", times(16, "0-7"), "8 per node", "0,2,4,6,8,10,12,14"}, // at most one per processor
+		{"laptop", times(16, "0-1"), "2 per node", "0,8"},
+		{"server", times(4, "0,2,4,6", "1,3,5,7"), "4 per numa", "0-7"}, // bound to NUMA nodes
+		{"server", times(8, "0,2,4,6", "1,3,5,7"), "4 per numa", "0-1,4-5,8-9,12-13"},
+		{"numa4", each(0, 16), "1 per core", "0-15"},
+		{"interleaved", each(0, 4), "1 per core", "0-3"},
+		{"large", each(0, 16), "1 per core", "0-15"},
+		{"large", each(0, 64), "2 per cache", "0,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60"},
+		{"large", each(0, 128), "2 per cache", "0,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60"},
+		{"large", times(64, "0-127"), "16 per node", "0,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60"},
+		{"large", append(each(0, 3), "4-5"), "4 per node", "0-3"}, // one that is not bound to a core
+	} {
+		tree := replay(t, roots[c.machine], 1, c.masks...)
+		counters, err := rmarw.NewCounters(tree.DefaultView(), rmarw.TDC{})
+		require.NoError(t, err)
+		require.Equal(t, c.tdc, counters.TDC().String(), "%s %q", c.machine, c.masks)
+		require.Equal(t, c.hosts, topo.MakeSet(counters.Hosts()...), "%s %q", c.machine, c.masks)
+	}
+	// On several nodes it is section 6's.
+	tree := replay(t, roots["laptop"], 2, each(0, 4)...)
+	require.Equal(t, "1 per node", rmarw.Defaults(tree).TDC.String())
 }
 
 // BenchmarkLocal reads a machine of 256 hardware threads.

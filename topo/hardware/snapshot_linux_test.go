@@ -14,6 +14,7 @@ import (
 	ghwdata "github.com/jaypipes/ghw/testdata"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 	"github.com/rmalock/rmalock/topo/discover"
 )
@@ -55,11 +56,12 @@ func TestSnapshots(t *testing.T) {
 				got += fmt.Sprintf(" %s:%d", l.Name, l.Elements)
 			}
 			require.Equal(t, want[name], got, "notes: %q", tree.Notes())
-			thresholds := "machine: T_DC 1 per node at 0, T_L [1000], T_R 4096, T_W 1000"
-			if name == "linux-amd64-8581cf3a529e5d8b97ea876eade2f60d" {
-				thresholds = "machine numa: T_DC 1 per node at 0, T_L [50 20], T_R 4096, T_W 1000"
-			}
-			require.Equal(t, thresholds, told(t, tree))
+			levels := tree.Levels()
+			inner := levels[len(levels)-1]
+			counters, err := rmarw.NewCounters(tree, rmarw.TDC{})
+			require.NoError(t, err)
+			require.Equal(t, "1 per "+inner.Name, counters.TDC().String())
+			require.Equal(t, inner.Elements, counters.Len(), "as many as cores")
 		})
 	}
 }
