@@ -229,16 +229,12 @@ func (w *worker) verify() error {
 	if w.cfg.Mode != WCSB {
 		return nil
 	}
-	sum := int64(0)
-	for d := range w.data.Words() {
-		v, err := w.data.GetFlush(w.c.Rank(), d)
-		if err != nil {
-			return err
-		}
-		sum += v
+	sum, err := w.sum()
+	if err != nil {
+		return err
 	}
 	sums := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(sum)), uint64(w.writes))
-	_, err := rma.Combine(w.c, sums, func(all [][]byte) (none struct{}, err error) {
+	_, err = rma.Combine(w.c, sums, func(all [][]byte) (none struct{}, err error) {
 		var found, made uint64
 		for _, sums := range all {
 			found += binary.LittleEndian.Uint64(sums)
@@ -251,4 +247,21 @@ func (w *worker) verify() error {
 		return none, err
 	})
 	return err
+}
+
+// sum adds up the counters at the caller. They may be a billion, so it reads many at once.
+func (w *worker) sum() (int64, error) {
+	sum := int64(0)
+	buf := make([]int64, min(1<<16, w.data.Words()))
+	for d := 0; d < w.data.Words(); d += len(buf) {
+		buf = buf[:min(len(buf), w.data.Words()-d)]
+		w.data.GetBulk(buf, w.c.Rank(), d)
+		if err := w.data.Flush(w.c.Rank()); err != nil {
+			return 0, err
+		}
+		for _, v := range buf {
+			sum += v
+		}
+	}
+	return sum, nil
 }

@@ -13,6 +13,7 @@ var (
 	ErrClass     = errors.New("operation not allowed on a word of this class")
 	ErrPending   = errors.New("too many pending operations, flush oftener")
 	ErrSpec      = errors.New("bad window description")
+	ErrMemory    = errors.New("not enough memory for a window")
 	ErrMismatch  = errors.New("ranks disagree in a collective call")
 	ErrFreed     = errors.New("window was freed")
 	ErrPeer      = errors.New("a peer failed or is gone")

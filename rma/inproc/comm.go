@@ -116,6 +116,9 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 					spec.Name, c.rank, r, rma.ErrMismatch)
 			}
 		}
+		if err := rma.CheckMemory(spec, len(brought)); err != nil {
+			return nil, err
+		}
 		return newSegment(c.g, &spec), nil
 	})
 	if err != nil {

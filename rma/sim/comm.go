@@ -221,6 +221,9 @@ func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 					spec.Name, c.rank, r, rma.ErrMismatch)
 			}
 		}
+		if err := rma.CheckMemory(spec, len(brought)); err != nil {
+			return err
+		}
 		return c.r.w.newSegment(spec, c.g)
 	})
 	if err != nil {
