@@ -14,8 +14,8 @@ import (
 // BenchmarkUncontended is a Lock and an Unlock of a lock that nobody else wants.
 func BenchmarkUncontended(b *testing.B) { uncontended(b, rmamcs.MCS) }
 
-// BenchmarkUncontendedCrowd is the same with the leaf for crowded nodes.
-func BenchmarkUncontendedCrowd(b *testing.B) { uncontended(b, rmamcs.Crowd) }
+// BenchmarkUncontendedBarging is the same with a barging leaf.
+func BenchmarkUncontendedBarging(b *testing.B) { uncontended(b, rmamcs.Barging) }
 
 func uncontended(b *testing.B, leaf rmamcs.Leaf) {
 	for _, machine := range []string{"rank:4", "numa:2 rank:2", "socket:2 numa:2 rank:1"} {

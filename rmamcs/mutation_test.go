@@ -39,20 +39,20 @@ func TestMutants(t *testing.T) {
 	locktest.RunMutantsOf(t, 8, equivalent(), tree("rmamcs", rmamcs.MCS, 1, together, "node"), tree("rmamcs, apart", rmamcs.MCS, 2, apart, "node"))
 }
 
-// TestCrowdMutants: nor does it with the leaf for crowded nodes, N = 1 and N = 2.
-func TestCrowdMutants(t *testing.T) {
+// TestBargingMutants: nor does it with a barging leaf, N = 1 and N = 2.
+func TestBargingMutants(t *testing.T) {
 	if !deep() {
 		t.Skip("takes minutes: RMALOCK_DEEP is not set")
 	}
 	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 0, 0}}
 	apart := map[int][]int{2: {0, 0}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}}
-	locktest.RunMutantsOf(t, 1, crowdEquivalent(), tree("rmamcs, crowd", rmamcs.Crowd, 1, together), tree("rmamcs, crowd, T_L 0", rmamcs.Crowd, 0, together),
-		tree("rmamcs, crowd, apart", rmamcs.Crowd, 1, apart, "node"))
+	locktest.RunMutantsOf(t, 1, bargingEquivalent(), tree("rmamcs, barging", rmamcs.Barging, 1, together), tree("rmamcs, barging, T_L 0", rmamcs.Barging, 0, together),
+		tree("rmamcs, barging, apart", rmamcs.Barging, 1, apart, "node"))
 }
 
-// crowdEquivalent are mistakes that are none there, and some that are not caught. Where the
+// bargingEquivalent are mistakes that are none there, and some that are not caught. Where the
 // elements span the plan's nodes the leaf is MCS, with the mistakes of equivalent.
-func crowdEquivalent() []check.Equivalent {
+func bargingEquivalent() []check.Equivalent {
 	const (
 		looks = "the head of the queue looks at STATE until it has changed, whenever it was told that it is the head"
 		early = "STATE opens after the head was told: it waits for that"

@@ -2,8 +2,6 @@ package rmamcs
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
@@ -26,39 +24,30 @@ type Config struct {
 	Topology *topo.Topology
 	// TL is T_L,i by level: how often the lock is passed within an element of the level
 	// before it goes to another one. TL[0] has no meaning, as nothing is outside the
-	// root, unless the root is the leaf and that is Crowd. nil, and an entry of 0, stand
+	// root, unless the root is the leaf and that is Barging. nil, and an entry of 0, stand
 	// for the default of section 6 of rma-rw: a product of 1,000, larger factors further out.
 	TL []int
-	// Leaf is MCS, the paper's, or Crowd. Auto is Crowd where every machine has at least four
-	// ranks to a core, and otherwise MCS. Where the innermost elements span nodes, it is MCS.
+	// Leaf is MCS, the paper's, or Barging. Auto is Barging where every machine has at least
+	// four ranks to a core, and otherwise MCS. Where the innermost elements span nodes, it is
+	// MCS.
 	Leaf Leaf
-	// Adapt moves T_L,i at run time between a sixteenth of TL and TL, but for a crowded leaf's
+	// Adapt moves T_L,i at run time between a sixteenth of TL and TL, but for a barging leaf's
 	// (docs/decisions/0011-adapt.md). The bounds stay.
 	Adapt bool
 }
 
 // A Leaf says how the ranks of an innermost element wait for each other.
-type Leaf uint8
+type Leaf = queuetree.Leaf
 
 const (
-	Auto  Leaf = iota
-	MCS        // in a queue, first come, first served, as the paper has it
-	Crowd      // for nodes with more ranks than cores: ranks that run pass those that wait, up to T_L of the leaf times
+	// Auto chooses by the number of ranks to a core.
+	Auto = queuetree.Auto
+	// MCS is a queue, first come, first served, as the paper has it.
+	MCS = queuetree.MCS
+	// Barging is for nodes with more ranks than cores: ranks that run pass those that wait,
+	// up to T_L of the leaf times.
+	Barging = queuetree.Barging
 )
-
-var leafs = []string{Auto: "auto", MCS: "mcs", Crowd: "crowd"}
-
-func (l Leaf) String() string { return leafs[l] }
-
-// parseLeaf reads the name of a Leaf; "" is Auto.
-func parseLeaf(text string) (Leaf, error) {
-	if i := slices.Index(leafs, text); i >= 0 {
-		return Leaf(i), nil
-	} else if text == "" {
-		return Auto, nil
-	}
-	return 0, fmt.Errorf("rmamcs: LEAF is %q, want auto, mcs or crowd: %w", text, lock.ErrConfig)
-}
 
 // A Table is one rank's handle on an array of RMA-MCS locks.
 type Table struct {
@@ -84,7 +73,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	d := queuetree.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL}
 	d.Adapt = cfg.Adapt
-	d.Crowd = cfg.Leaf == Crowd || cfg.Leaf == Auto && packed(c)
+	d.Barging = cfg.Leaf == Barging || cfg.Leaf == Auto && oversubscribed(c)
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
 	}
@@ -94,15 +83,15 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		return nil, err
 	}
 	cfg.Leaf = MCS
-	if t.Crowded() {
-		cfg.Leaf = Crowd
+	if t.Barging() {
+		cfg.Leaf = Barging
 	}
 	return &Table{t: t, cfg: cfg, size: c.Size()}, nil
 }
 
-// packed reports whether the ranks of the machine are at least four to a core. From there on
-// Crowd was the faster leaf in nearly all benchmarks (docs/decisions/0007-crowd.md).
-func packed(c rma.Comm) bool { return rma.RanksPerCore(c) >= 4 }
+// oversubscribed reports whether the machine has at least four ranks to a core. From there on
+// Barging was the faster leaf in nearly all benchmarks (docs/decisions/0007-barging-leaf.md).
+func oversubscribed(c rma.Comm) bool { return rma.RanksPerCore(c) >= 4 }
 
 func init() {
 	lock.Register(lock.Info{
@@ -112,7 +101,7 @@ func init() {
 		Params: []lock.Param{
 			{Name: "TL", Help: "T_L,i by level from the root in, as in /16: nothing is the default"},
 			{Name: "ADAPT", Help: "on: T_L moves at run time, up to what TL says; default off"},
-			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores; default crowd from four ranks to a core on"},
+			{Name: "LEAF", Help: "mcs, or barging: for nodes with more ranks than cores; default barging from four ranks to a core on"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 			return New(c, Config{Locks: n, Home: home})
@@ -123,7 +112,7 @@ func init() {
 			if cfg.TL, err = queuetree.ParseTL("rmamcs", s.Params["TL"]); err != nil {
 				return nil, err
 			}
-			if cfg.Leaf, err = parseLeaf(s.Params["LEAF"]); err != nil {
+			if cfg.Leaf, err = queuetree.ParseLeaf("rmamcs", s.Params["LEAF"]); err != nil {
 				return nil, err
 			}
 			if cfg.Adapt, err = queuetree.ParseSwitch("rmamcs", "ADAPT", s.Params["ADAPT"]); err != nil {
@@ -148,9 +137,9 @@ func (t *Table) Home(id int) int { return t.t.Home(id) }
 // and gives back the node that stands for the element.
 func (t *Table) Promise(lock.Mode) lock.Promise {
 	p := lock.Promise{Bypass: lock.Unbounded, Bounds: t.t.Bounds(), Acquire: 2 * (t.t.Leaf + 1), Release: 2 + 5*t.t.Leaf}
-	if t.t.Crowded() {
+	if t.t.Barging() {
 		p.Acquire, p.Release = 7+2*t.t.Leaf, 4+5*t.t.Leaf
-		p.Bounds = []lock.Bound{t.t.CrowdBound()}
+		p.Bounds = []lock.Bound{t.t.BargingBound()}
 	} else if t.t.Leaf == 0 { // the doorway of the one level is the lock's
 		p.Bypass, p.Bounds = t.size-1, nil
 	}

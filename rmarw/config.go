@@ -32,15 +32,28 @@ type Config struct {
 	// while a writer waits, besides those that waited themselves.
 	Thresholds Thresholds
 	DC         DC // zero: Asymmetric where there are several nodes and it can be, otherwise Symmetric
-	// Crowd makes the leaf the one for nodes with more ranks than cores, as in package
-	// rmamcs: writers that run pass those that wait, up to T_L,N times. It needs N of 2 or
-	// more, as readers look at the root's queue, and innermost elements within nodes. With a
-	// nil Topology the level of the node is picked on one node too.
-	Crowd bool
+	// Leaf is MCS, the paper's, which Auto means too, or Barging, for nodes with more ranks
+	// than cores: writers that run pass those that wait, up to T_L,N times. Barging needs N of
+	// 2 or more, as readers look at the root's queue, and innermost elements within nodes.
+	// With a nil Topology it picks the level of the node on one node too.
+	Leaf Leaf
 	// Adapt moves T_L,i at run time, and with asymmetric counters T_R, between a sixteenth of
 	// what Thresholds has and that (docs/decisions/0011-adapt.md). The bounds stay.
 	Adapt bool
 }
+
+// A Leaf says how the writers of an innermost element wait for each other.
+type Leaf = queuetree.Leaf
+
+const (
+	// Auto is MCS.
+	Auto = queuetree.Auto
+	// MCS is a queue, first come, first served, as the paper has it.
+	MCS = queuetree.MCS
+	// Barging is for nodes with more ranks than cores: writers that run pass those that wait,
+	// up to T_L of the leaf times.
+	Barging = queuetree.Barging
+)
 
 // DC is how readers and writers meet in a physical counter.
 type DC uint8
@@ -77,7 +90,7 @@ func init() {
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50; nothing is the default"},
 			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
 			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node; default 1 per node, on one node 1 per core"},
-			{Name: "LEAF", Help: "mcs, or crowd: for nodes with more ranks than cores, with a level below the machine"},
+			{Name: "LEAF", Help: "mcs, or barging: for nodes with more ranks than cores, with a level below the machine"},
 			{Name: "ADAPT", Help: "on: T_L and T_R move at run time, up to what TL and TR say; default off"},
 			{Name: "DC", Help: "sym, or asym: readers touch only their node; default on several nodes if T_DC allows"},
 		},
@@ -100,12 +113,8 @@ func init() {
 					return nil, err
 				}
 			}
-			switch text := s.Params["LEAF"]; text {
-			case "", "mcs":
-			case "crowd":
-				cfg.Crowd = true
-			default:
-				return nil, fmt.Errorf("rmarw: LEAF is %q, want mcs or crowd: %w", text, lock.ErrConfig)
+			if cfg.Leaf, err = queuetree.ParseLeaf("rmarw", s.Params["LEAF"]); err != nil {
+				return nil, err
 			}
 			if cfg.Adapt, err = queuetree.ParseSwitch("rmarw", "ADAPT", s.Params["ADAPT"]); err != nil {
 				return nil, err

@@ -70,7 +70,7 @@
 // from when it has counted itself among those that wait, and by 2 * C_1 from its arrival
 // on: between the two it looks at DOOR, and a slow one may see that of the next phase.
 //
-// With Config.Crowd the leaf is the one of package rmamcs for nodes with more ranks than cores: a
+// With Config.Leaf Barging the leaf is the one of package rmamcs for nodes with more ranks than cores: a
 // writer that has entered its element's queue is passed by at most (F + 1) * (T_L,N + 1) - 1
 // writers of the element, F its ranks. Readers pass a writer as above from when it, or
 // whoever stands for its element, is in the root's queue; Promise has no bound for that,

@@ -14,11 +14,11 @@ import (
 
 // tree is a way of using the lock on 2, 3 and 4 ranks, with so many counters.
 func tree(name string, dc rmarw.DC, counters, tl int, tr int64, texts ...string) lock.Info {
-	return leaf(name, false, dc, counters, tl, tr, texts...)
+	return leaf(name, rmarw.MCS, dc, counters, tl, tr, texts...)
 }
 
-// leaf is tree with the leaf for crowded nodes, or without.
-func leaf(name string, crowd bool, dc rmarw.DC, counters, tl int, tr int64, texts ...string) lock.Info {
+// leaf is tree with a leaf of either kind.
+func leaf(name string, leaf rmarw.Leaf, dc rmarw.DC, counters, tl int, tr int64, texts ...string) lock.Info {
 	return lock.Info{Name: name, Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		top, err := topo.Parse(texts[c.Size()-2])
 		if err != nil {
@@ -28,7 +28,7 @@ func leaf(name string, crowd bool, dc rmarw.DC, counters, tl int, tr int64, text
 		for range top.Levels() {
 			th.TL = append(th.TL, tl)
 		}
-		t, err := rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th, DC: dc, Crowd: crowd})
+		t, err := rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th, DC: dc, Leaf: leaf})
 		if err == nil {
 			err = t.StartAt(1<<37 - 2) // half way round, so that ARRIVE alone does not tell the phase
 		}
@@ -84,23 +84,23 @@ func TestAsymmetricMutants(t *testing.T) {
 		tree("rmarw, asym, two elements", rmarw.Asymmetric, 4, 1, 1, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
 }
 
-// crowd is the lock with the leaf for crowded nodes, in elements as in texts where all ranks
+// bargingTree is the lock with a barging leaf, in elements as in texts where all ranks
 // are on one node, and otherwise in nodes.
-func crowd(name string, counters, tl int, tr int64, texts ...string) lock.Info {
-	return byNodes(leaf(name, true, rmarw.Symmetric, counters, tl, tr, texts...),
-		leaf(name, true, rmarw.Symmetric, counters, tl, tr, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
+func bargingTree(name string, counters, tl int, tr int64, texts ...string) lock.Info {
+	return byNodes(leaf(name, rmarw.Barging, rmarw.Symmetric, counters, tl, tr, texts...),
+		leaf(name, rmarw.Barging, rmarw.Symmetric, counters, tl, tr, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
 }
 
-// TestCrowdMutants: nor does it with the leaf for crowded nodes, N = 2.
-func TestCrowdMutants(t *testing.T) {
+// TestBargingMutants: nor does it with a barging leaf, N = 2.
+func TestBargingMutants(t *testing.T) {
 	together := []string{"node:1 rank:2", "node:1 rank:3", "node:1 rank:4"}
-	locktest.RunMutantsOf(t, 20, crowdEquivalent(), crowd("rmarw, crowd", 1, 1, 2, together...), crowd("rmarw, crowd, T_L 2", 1, 2, 1, together...),
-		crowd("rmarw, crowd, apart, more counters", 4, 1, 2, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
+	locktest.RunMutantsOf(t, 20, bargingEquivalent(), bargingTree("rmarw, barging", 1, 1, 2, together...), bargingTree("rmarw, barging, T_L 2", 1, 2, 1, together...),
+		bargingTree("rmarw, barging, apart, more counters", 4, 1, 2, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
 }
 
-// crowdEquivalent are mistakes that are none there, and some that are not caught: those of
+// bargingEquivalent are mistakes that are none there, and some that are not caught: those of
 // the tree, whose leaf is another one, and some more.
-func crowdEquivalent() []check.Equivalent {
+func bargingEquivalent() []check.Equivalent {
 	const (
 		looks = "whoever waits for STATE looks at it until it has changed, and nothing else is to come first"
 		poll  = "not equivalent and not caught here, as in rmamcs: it takes two elements, one of them with two ranks, and a deadline; caught in a try, and in an acquire that queues"

@@ -30,8 +30,8 @@ func (t *Table) Promise(mode lock.Mode) lock.Promise {
 func (t *Table) promise(mode lock.Mode) lock.Promise {
 	k := t.counters.Len()
 	acquire, release, bounds := 2*(t.tree.Leaf+1), 2+5*t.tree.Leaf, t.tree.Bounds()
-	if t.tree.Crowded() {
-		acquire, release, bounds = acquire+5, release+2, []lock.Bound{t.tree.CrowdBound()}
+	if t.tree.Barging() {
+		acquire, release, bounds = acquire+5, release+2, []lock.Bound{t.tree.BargingBound()}
 	}
 	tenure := int(t.tree.Tenure(0))
 	switch passed := (lock.Bound{After: 1, Most: tenure, Of: is(lock.Exclusive)}); {
@@ -54,7 +54,7 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 			Release: 2,
 		}
 	}
-	if !t.tree.Crowded() { // there the number of atomic operations does not tell when the rank is in the root's queue
+	if !t.tree.Barging() { // there the number of atomic operations does not tell when the rank is in the root's queue
 		bounds = append(bounds, lock.Bound{After: t.tree.Leaf + 1, Most: t.readers(), Of: is(lock.Shared)})
 	}
 	return lock.Promise{Bypass: lock.Unbounded, Bounds: bounds, Acquire: acquire + 14*k, Release: release + 6*k}

@@ -40,7 +40,7 @@ func (t *Table) rlock(ctx context.Context, id int) error {
 // reports false if a writer is about to.
 func (t *Table) follow(c counter, id int, a, next int64) (bool, error) {
 	w := t.tree.W
-	host, tail := t.tree.Root(id)
+	host, tail := t.tree.RootTail(id)
 	if _, err := w.Await(c.host, c.disp+gate, rma.AtLeast(next-1)); err != nil { // the full one is open
 		return false, err
 	}
@@ -164,7 +164,7 @@ func (t *Table) over(c counter, id int, a int64) (bool, error) {
 		t.block, t.seen = counter{c.host, c.disp + turn}, seen
 		return false, nil
 	}
-	host, tail := t.tree.Root(id)
+	host, tail := t.tree.RootTail(id)
 	last, err := w.GetFlush(host, tail)
 	t.block, t.seen = counter{host, tail}, last
 	return last == 0, err

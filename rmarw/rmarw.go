@@ -50,9 +50,9 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 			return nil, err
 		}
 		cfg.Topology = t.DefaultView()
-		if cfg.Crowd && len(cfg.Topology.Levels()) == 1 {
+		if cfg.Leaf == Barging && len(cfg.Topology.Levels()) == 1 {
 			if cfg.Topology, err = t.Pick("node"); err != nil {
-				return nil, fmt.Errorf("rmarw: Config.Crowd: %w (%w)", err, lock.ErrConfig)
+				return nil, fmt.Errorf("rmarw: Config.Leaf is Barging: %w (%w)", err, lock.ErrConfig)
 			}
 		}
 	}
@@ -65,14 +65,14 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	t.own = t.counters.Index(c.Rank())
 	d := queuetree.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, RootGate: t}
-	d.Crowd, d.Adapt = cfg.Crowd, cfg.Adapt
+	d.Barging, d.Adapt = cfg.Leaf == Barging, cfg.Adapt
 	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && c.Node().Count > 1
 	d.Local = wanted && t.counters.Count(t.own) <= maxReaders && t.counters.Near(t.own, c.Node())
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
 	}
-	if cfg.Crowd && len(d.TL) < 2 {
-		return nil, fmt.Errorf("rmarw: Config.Crowd with one level, want two or more: readers look at the root's queue, and writers would not be in it; pick the level of the node too: %w", lock.ErrConfig)
+	if cfg.Leaf == Barging && len(d.TL) < 2 {
+		return nil, fmt.Errorf("rmarw: Config.Leaf is Barging with one level, want two or more: readers look at the root's queue, and writers would not be in it; pick the level of the node too: %w", lock.ErrConfig)
 	}
 	cfg.Locks = d.Locks
 	t.cfg = cfg
@@ -83,9 +83,12 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		return nil, errors.Join(fmt.Errorf("rmarw: Config.DC is Asymmetric, but with T_DC %q readers of a counter are on several nodes, or more than %d: take sym, or a counter per node: %w",
 			t.counters.TDC(), maxReaders, lock.ErrConfig), t.Free())
 	}
-	if cfg.Crowd && !t.tree.Crowded() {
-		return nil, errors.Join(fmt.Errorf("rmarw: Config.Crowd, but elements of the innermost level, %s, span nodes: pick a level within them: %w",
+	if cfg.Leaf == Barging && !t.tree.Barging() {
+		return nil, errors.Join(fmt.Errorf("rmarw: Config.Leaf is Barging, but elements of the innermost level, %s, span nodes: pick a level within them: %w",
 			cfg.Topology.Levels()[t.tree.Leaf].Name, lock.ErrConfig), t.Free())
+	}
+	if t.cfg.Leaf = MCS; t.tree.Barging() {
+		t.cfg.Leaf = Barging
 	}
 	t.cfg.DC = Symmetric
 	if t.asym {

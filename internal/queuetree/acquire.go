@@ -18,88 +18,81 @@ func (t *Tree) Mutex(id int) Mutex {
 	return Mutex{t, id}
 }
 
-// Lock takes the lock: Listing 4 at every level from the leaf out. NEXT of a node that is
-// not in use is null (line 2): release and back see to it. With a context that can end it
-// polls TryLock; see package lock.
+// A visit is a tree, and the slot whose lock is acquired or released in it.
+type visit struct {
+	t *Tree
+	s *slot
+}
+
+// Lock takes the lock: Listing 4 at every level from the leaf out, and Listing 7 at the
+// root (L4:1 L7:1). With a context that can end it polls TryLock; see package lock.
+//
+// NEXT of a node that is not in use is null, and slot.status of a level without a grant
+// is start: clearNext and Unlock see to it.
 func (m *Mutex) Lock(ctx context.Context) error {
-	t, id := m.t, m.id
-	k, s := 0, &t.slots[0]
-	if t.busy|t.lent == 0 && s.atID == id { // the usual case: it is the only one, and was the last
-		t.busy, s.id = 1, id
+	t, s := m.t, &m.t.slots[0]
+	if t.busy|t.lent == 0 && s.tailsOf == m.id { // the usual case: the only lock, and the last one
+		t.busy, s.id = 1, m.id
 	} else {
 		var err error
-		if k, err = t.take(id); err != nil {
+		if s, err = t.claim(m.id); err != nil {
 			return err
 		}
-		s = &t.slots[k]
 	}
+	v := visit{t, s}
 	if ctx.Done() != nil {
-		return t.poll(ctx, k)
+		return v.poll(ctx)
 	}
-	mine, i := t.node(k), t.Leaf
-	if t.plain { // the loop below with one level
-		pred, err := t.W.FetchAndOpFlush(mine, s.at[0].host, s.at[0].disp, rma.Replace) // lines 5, 6
-		if err != nil || pred == null {
-			return err
+	level := t.Leaf
+	if t.barging {
+		st := s.left // likely, no rank was here since
+		last, err := t.W.CompareAndSwapFlush(st|held, st, s.tails[level].rank, s.state)
+		got := err == nil && last == st && v.noteState(st, false)
+		if err == nil && last != st {
+			got, err = v.lockLeafSlow(last)
 		}
-		_, err = t.queue(0, k, pred)
-		return err
-	}
-	if t.crowd {
-		st, tries := s.left, 2 // nobody was here since, likely
-		if i == 0 {            // barge's first try, without the call
-			at := &s.at[0]
-			last, err := t.W.CompareAndSwapFlush(st|held, st, at.host, t.states+at.disp-t.tails[0])
-			if last == st || err != nil {
-				s.status[0], s.queued = st|held, false
-				return err
-			}
-			st, tries = last, 1
-		}
-		got, err := t.barge(k, st, tries)
 		if got || err != nil {
 			return err
 		}
-		i--
+		level--
 	}
-	for ; i >= 0; i-- {
-		at := &s.at[i]
-		pred, err := t.W.FetchAndOpFlush(mine, at.host, at.disp, rma.Replace) // lines 5, 6
+	for ; level >= 0; level-- { // L4:23
+		tail := &s.tails[level]
+		pred, err := t.W.FetchAndOpFlush(s.node, tail.rank, tail.disp, rma.Replace) // L4:5 L4:6 L7:5 L7:6
 		if err != nil {
 			return err
 		}
-		if pred == null { // STATUS is start: line 22
+		if pred == null { // L4:7 L7:8 L7:19
 			continue
 		}
-		got, err := t.queue(i, k, pred)
-		if got || err != nil {
+		if got, err := v.awaitGrant(level, pred); got || err != nil {
 			return err
 		}
 	}
 	if t.gate == nil {
 		return nil
 	}
-	return t.gate.Acquire(id) // Listing 7, lines 14 to 22
+	return t.gate.Acquire(m.id) // L7:16 L7:21
 }
 
-// queue waits behind a node in the queue of a level, and reports whether the lock came
-// with a grant.
-func (t *Tree) queue(i, k int, pred node) (got bool, err error) {
-	w, s := t.W, &t.slots[k]
-	// Before line 8 shows us to the predecessor, who will change it.
-	w.Put(wait, t.rank, t.stat(i, k)) // line 3
+// awaitGrant waits behind a node in the queue of a level, and reports whether the lock
+// came with a grant.
+func (v visit) awaitGrant(level int, pred node) (got bool, err error) {
+	w, t, s := v.t.W, v.t, v.s
+	// Before the predecessor sees this node: it will change STATUS.
+	w.Put(wait, t.rank, s.statusDisp(level)) // L4:3 L7:3 L4:9 L7:10
 	if err := w.Flush(t.rank); err != nil {
 		return false, err
 	}
-	r, his := t.place(pred)
-	w.Put(t.node(k), r, his+2*i) // line 8
-	if err := w.Flush(r); err != nil {
+	rank, next := t.nextWord(level, pred)
+	w.Put(s.node, rank, next) // L4:8 L7:9
+	if err := w.Flush(rank); err != nil {
 		return false, err
 	}
-	st, err := w.Await(t.rank, t.stat(i, k), rma.NotEqual(wait)) // lines 9 to 12
-	if err != nil || st == parent {                              // lines 15, 23
+	st, err := w.Await(t.rank, s.statusDisp(level), rma.NotEqual(wait)) // L4:10 L4:11 L4:12 L7:11 L7:12 L7:13
+	if err != nil || st == parent {                                     // L4:15 L7:14
 		return false, err
 	}
-	s.top, s.status[i] = i, st
-	return true, nil // line 18
+	s.top, s.status[level] = level, st
+	return true, nil // L4:18
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/rmalock/rmalock/lock"
 )
 
-// Bounds are those of the writers, one per level: once a rank is in the queue of an
-// element, whoever of the element comes before it was there before, and each of these
-// keeps the lock for one tenure. A rank enters one queue after the other, from the leaf
-// out, each with one atomic operation.
+// Bounds are those of the writers, one per level. A rank in the queue of an element is
+// passed only by ranks that were in the queue before, and each of these keeps the lock for
+// one tenure. A rank enters one queue after the other, from the leaf out, each with one
+// atomic operation.
 func (t *Tree) Bounds() []lock.Bound {
 	var out []lock.Bound
 	for i := t.Leaf; i >= 0; i-- {
-		if most := mul(int64(t.fan(i)-1), t.Tenure(i+1)); most < math.MaxInt32 {
-			out = append(out, lock.Bound{After: t.Leaf - i + 1, Most: int(most), Of: t.inside(i)})
+		if most := mul(int64(t.arity(i)-1), t.Tenure(i+1)); most < math.MaxInt32 {
+			out = append(out, lock.Bound{After: t.Leaf - i + 1, Most: int(most), Of: t.inElement(i)})
 		}
 	}
 	return out
@@ -25,20 +25,20 @@ func (t *Tree) Bounds() []lock.Bound {
 func (t *Tree) Tenure(level int) int64 {
 	n := int64(1)
 	for i := t.Leaf; i >= level; i-- {
-		n = mul(n, t.tl[i]+1)
+		n = mul(n, t.maxTL[i]+1)
 	}
 	return n
 }
 
 // Rivals is the number of others that a rank may meet in the root's queue.
-func (t *Tree) Rivals() int { return t.fan(0) - 1 }
+func (t *Tree) Rivals() int { return t.arity(0) - 1 }
 
-func (t *Tree) fan(level int) int { return t.topo.Arity(level, t.elem[level]) }
+func (t *Tree) arity(level int) int { return t.topo.Arity(level, t.element[level]) }
 
-// inside says which entries are those of writers of the rank's element of a level.
-func (t *Tree) inside(level int) func(int, lock.Mode) bool {
+// inElement says which entries are those of writers of the rank's element of a level.
+func (t *Tree) inElement(level int) func(int, lock.Mode) bool {
 	return func(r int, mode lock.Mode) bool {
-		return mode == lock.Exclusive && t.topo.Element(r, level) == t.elem[level]
+		return mode == lock.Exclusive && t.topo.Element(r, level) == t.element[level]
 	}
 }
 
@@ -50,10 +50,10 @@ func mul(a, b int64) int64 {
 	return a * b
 }
 
-// CrowdBound is that of a crowded leaf: once a rank is in its queue, T_L,Leaf + 1 ranks
-// of the element enter for each that was there before, and as many in the tenure that
-// is on and in one that begins before the queue is seen.
-func (t *Tree) CrowdBound() lock.Bound {
-	most := mul(int64(t.fan(t.Leaf)+1), t.most+1) - 1
-	return lock.Bound{After: 3, Most: int(most), Of: t.inside(t.Leaf)}
+// BargingBound is that of a barging leaf. Once a rank is in its queue, T_L,Leaf + 1 ranks
+// of the element enter for each that was there before, and as many in the present tenure
+// and in one that begins before the queue is seen.
+func (t *Tree) BargingBound() lock.Bound {
+	most := mul(int64(t.arity(t.Leaf)+1), t.leafTL+1) - 1
+	return lock.Bound{After: 3, Most: int(most), Of: t.inElement(t.Leaf)}
 }

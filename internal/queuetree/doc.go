@@ -16,7 +16,7 @@
 //	STATUSi[k]  near/flag  the rank with node k    see below; the rank waits on it for level i
 //	TAILi[x]    near/far   HostOf(i, element, id)  0, or the last node in the element's queue
 //
-// With Config.Crowd there is STATE too, beside the leaf's TAIL: crowd.go.
+// With Config.Barging there is STATE too, beside the leaf's TAIL: barging.go.
 //
 // A level is near if each of its elements lies in a node. Node k of rank r is named
 // 1 + r*Slots + k in all queues.

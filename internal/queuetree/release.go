@@ -1,259 +1,227 @@
 package queuetree
 
-import (
-	"math/bits"
-
-	"github.com/rmalock/rmalock/rma"
-)
-
-// Unlock lets the lock go: Listing 5 from the leaf out, Listing 8 at the root.
+// Unlock lets the lock go: Listing 5 from the leaf out, and Listing 8 at the root
+// (L5:1 L8:1).
 func (m *Mutex) Unlock() error {
-	t, id := m.t, m.id
-	k, s := 0, &t.slots[0]
-	if t.busy != 1 || s.id != id {
-		if k = t.Find(id); k < 0 {
+	t, s := m.t, &m.t.slots[0]
+	if t.busy != 1 || s.id != m.id {
+		k := t.Find(m.id)
+		if k < 0 {
 			panic(t.name + ": unlock of unlocked lock")
 		}
 		s = &t.slots[k]
 	}
-	if t.plain && t.W.Peek(t.next(0, k)) == null { // the loop below with one level
+	v := visit{t, s}
+	if t.oneQueue && t.W.Peek(s.nextDisp(0)) == null { // leaveQueues, without the loop
 		s.status[0] = start
-		mine, at := t.node(k), &s.at[0]
-		last, err := t.W.CompareAndSwapFlush(null, mine, at.host, at.disp) // lines 15, 16
-		if err == nil && last != mine {
-			err = t.follow(0, k)
+		tail := &s.tails[0]
+		last, err := t.W.CompareAndSwapFlush(null, s.node, tail.rank, tail.disp)
+		if err == nil && last != s.node {
+			err = v.promoteSuccessor(0)
 		}
-		t.drop(k)
+		t.unclaim(s)
 		return err
 	}
-	if t.crowd && t.Leaf == 0 && !s.queued {
-		err := t.pass(s)
-		t.drop(k)
-		return err
+	var err error
+	switch {
+	case t.barging && t.Leaf == 0 && !s.queued:
+		err = v.unlockBarged()
+	case t.barging:
+		err = v.unlockLeaf()
+	case v.alone():
+		err = v.leaveQueues(0)
+	default:
+		err = v.release(t.Leaf, s.node)
 	}
-	alone := s.top == 0 && t.gate == nil && !t.crowd // in all queues, with nobody behind
-	for i, next := 0, t.next(0, k); alone && i <= t.Leaf; i++ {
-		alone = t.W.Peek(next+2*i) == null
-	}
-	if !alone {
-		err := t.letGo(k, id)
-		s.status[s.top], s.top = start, 0
-		t.drop(k)
-		return err
-	}
-	mine := t.node(k)
-	s.status[0] = start
-	for i := 0; i <= t.Leaf; i++ { // then release comes to no more than to leave them, from the root in
-		at := &s.at[i]
-		last, err := t.W.CompareAndSwapFlush(null, mine, at.host, at.disp) // lines 15, 16
-		if err == nil && last != mine {
-			err = t.follow(i, k)
-		}
-		if err != nil {
-			t.drop(k)
-			return err
-		}
-	}
-	t.drop(k)
-	return nil
+	s.status[s.top], s.top = start, 0 // for the next time, in private memory: L4:22 L7:17 L7:22
+	t.unclaim(s)
+	return err
 }
 
-// letGo is Unlock but for the short way.
-func (t *Tree) letGo(k, id int) error {
-	if t.crowd {
-		return t.leaveLeaf(k, id)
+// alone reports whether the rank is in the queues of all levels with no successor known.
+// Then release comes to no more than to leave the queues.
+func (v visit) alone() bool {
+	t, s := v.t, v.s
+	if s.top != 0 || t.gate != nil {
+		return false
 	}
-	return t.release(t.Leaf, t.node(k), k, id)
+	for i := range t.Leaf + 1 {
+		if t.W.Peek(s.nextDisp(i)) != null {
+			return false
+		}
+	}
+	return true
 }
 
-// release lets a level go, at which node n stands for the rank's element: the rank's
-// own node k, or one that was lent.
-func (t *Tree) release(i int, n node, k, id int) error {
-	own := n == t.node(k)
-	succ, st, err := t.look(i, n, k) // lines 3, 4
+// release lets a level go. Node n stands there for the rank's element: the rank's own
+// node, or one that was lent.
+func (v visit) release(level int, n node) error {
+	t, s := v.t, v.s
+	succ, st, err := v.readNode(level, n)
 	if err != nil {
 		return err
 	}
-	if count := passings(st); succ == null && i == t.Leaf && t.linger && count > 0 && count < t.now[i] {
-		// Whoever passed it on may want it again at once, and to leave the node costs far
+	if count := passings(st); succ == null && level == t.Leaf && t.spinAtLeaf && count > 0 && count < t.tl[level] {
+		// The rank before may want the lock again at once, and to leave the node costs far
 		// operations. The paper does not wait; with few ranks a node it would hardly pass.
-		if succ, err = t.W.SpinBriefly(t.next(i, k), null); err != nil {
+		if succ, err = t.W.SpinBriefly(s.nextDisp(level), null); err != nil {
 			return err
 		}
 	}
-	up := upper(st)
-	climbed := own && t.slots[k].top < i // the next level out has our node too
-	if climbed {
-		up = n
-	}
-	if succ == null && i == 0 && t.dequeueFirst { // Listing 8, lines 15 to 20
-		if succ, err = t.out(i, n, k, id); err != nil {
+	if succ == null && level == 0 && t.dequeueFirst {
+		// Before RootGate.Release: a reader that sees a TAIL then knows that a Release is
+		// to come. In Listing 8 it may have been already.
+		if succ, err = v.dequeueIfLast(0, n); err != nil {
 			return err
 		}
 		if succ == null {
-			// Left first and then given to the readers: a reader that sees a TAIL knows that
-			// a Release is to come. In Listing 8 it may have been before.
-			return t.done(i, n, k, t.give(id, false))
+			return v.returnNode(0, n, v.releaseGate(false))
 		}
 	}
-	pass := succ != null && passings(st) < t.now[i] // line 5
-	full := succ != null && !pass
+	up := upper(st)
+	climbed := n == s.node && s.top < level // the next level out has the rank's node too
+	if climbed {
+		up = n
+	}
+	full := succ != null && passings(st) >= t.tl[level] // L5:5 L8:5
+	pass := succ != null && !full
 	if pass && climbed {
-		if pass, err = t.lend(k, i-1); err != nil {
+		if pass, err = v.lendNode(level - 1); err != nil {
 			return err
 		}
 	}
 	if pass {
-		count := passings(st) + 1
-		if i == 0 && t.gate == nil {
-			count = 0 // nobody looks
-		}
-		err = t.tell(i, succ, granted(count, up)) // line 8
-		t.W.HandedOver(t.rankOf(succ))
-		t.wanted = true
-		return t.finish(i, n, k, err)
+		return v.handOver(level, n, succ, passings(st)+1, up)
 	}
-	t.wanted = false
-	if i > 0 {
-		err = t.release(i-1, up, k, id) // line 12
+	return v.releaseOuter(level, n, succ, up, full)
+}
+
+// readNode reads NEXT and STATUS of a node at a level: L5:3 L5:4 L8:4 L8:9.
+func (v visit) readNode(level int, n node) (succ node, st status, err error) {
+	w, s := v.t.W, v.s
+	if n == s.node {
+		return w.Peek(s.nextDisp(level)), s.status[level], nil
+	}
+	rank, next := v.t.nextWord(level, n)
+	_, stat := v.t.statusWord(level, n)
+	nr, sr := w.Get(rank, next), w.Get(rank, stat)
+	err = w.Flush(rank)
+	return w.Value(nr), w.Value(sr), err
+}
+
+// handOver passes the lock within the element, to the successor of node n at a level.
+func (v visit) handOver(level int, n, succ node, count int64, up node) error {
+	t := v.t
+	if level == 0 && t.gate == nil {
+		count = 0 // no rank looks at it
+	}
+	err := t.setStatus(level, succ, granted(count, up)) // L5:8 L8:23
+	t.W.HandedOver(rankOf(succ))
+	t.outerWaited = true
+	return v.retire(level, n, err)
+}
+
+// releaseOuter lets the next level out go, and then leaves the queue of this one.
+func (v visit) releaseOuter(level int, n, succ, up node, full bool) error {
+	t := v.t
+	t.outerWaited = false
+	var err error
+	if level > 0 {
+		err = v.release(level-1, up) // L5:12
 	} else {
-		err = t.give(id, succ != null) // Listing 8, line 6
+		err = v.releaseGate(succ != null) // L8:6 L8:12
 	}
 	if err != nil {
 		return err
 	}
 	if full && t.adapt {
-		t.now[i] = NextThreshold(t.now[i], t.tl[i], t.wanted)
+		t.tl[level] = NextThreshold(t.tl[level], t.maxTL[level], t.outerWaited)
 	}
-	t.wanted = t.wanted || succ != null
-	if succ == null { // lines 13 to 21
-		if succ, err = t.out(i, n, k, id); err != nil || succ == null {
-			return t.done(i, n, k, err)
+	t.outerWaited = t.outerWaited || succ != null
+	if succ == null { // L5:13 L8:10
+		if succ, err = v.dequeueIfLast(level, n); err != nil || succ == null {
+			return v.returnNode(level, n, err)
 		}
 	}
-	return t.finish(i, n, k, t.tell(i, succ, parent)) // line 23
+	return v.retire(level, n, t.setStatus(level, succ, parent)) // L5:23 L8:7
 }
 
-// give is Listing 8's reset_counters.
-func (t *Tree) give(id int, more bool) error {
-	if t.gate == nil {
+// releaseGate gives the lock to the readers.
+func (v visit) releaseGate(more bool) error {
+	if v.t.gate == nil {
 		return nil
 	}
 	var err error
-	t.wanted, err = t.gate.Release(id, more)
+	v.t.outerWaited, err = v.t.gate.Release(v.s.id, more)
 	return err
 }
 
-// look reads NEXT and STATUS of a node at a level.
-func (t *Tree) look(i int, n node, k int) (succ node, st status, err error) {
-	if n == t.node(k) {
-		return t.W.Peek(t.next(i, k)), t.slots[k].status[i], nil
-	}
-	r, his := t.place(n)
-	next := t.W.Get(r, his+2*i)
-	stat := t.W.Get(r, his+2*i+1)
-	err = t.W.Flush(r)
-	return t.W.Value(next), t.W.Value(stat), err
-}
-
-// out takes node n from the queue of a level if nobody came after it; otherwise it
-// waits for whoever did to show itself.
-func (t *Tree) out(i int, n node, k, id int) (succ node, err error) {
-	host, tail := t.tail(i, id)
-	last, err := t.W.CompareAndSwapFlush(null, n, host, tail) // lines 15, 16
-	if err != nil || last == n {                              // line 17
+// dequeueIfLast takes node n from the queue of a level if it is the last. Otherwise it
+// waits for the successor to link itself.
+func (v visit) dequeueIfLast(level int, n node) (succ node, err error) {
+	tail := &v.s.tails[level]
+	last, err := v.t.W.CompareAndSwapFlush(null, n, tail.rank, tail.disp) // L5:15 L5:16 L8:15 L8:16
+	if err != nil || last == n {                                          // L5:17 L8:17
 		return null, err
 	}
-	return t.linked(i, n)
+	return v.t.awaitSuccessor(level, n)
 }
 
-// linked waits for whoever came after a node to show itself.
-func (t *Tree) linked(i int, n node) (succ node, err error) {
-	r, his := t.place(n)
-	return t.W.Await(r, his+2*i, rma.NotEqual(null)) // lines 18 to 20
-}
-
-// tell writes a status for whoever waits with a node at a level.
-func (t *Tree) tell(i int, n node, s status) error {
-	r, his := t.place(n)
-	t.W.Put(s, r, his+2*i+1)
-	return t.W.Flush(r)
-}
-
-func (t *Tree) rankOf(n node) int { return int(n-1) / Slots }
-
-// finish ends the use of a node at a level that had a successor.
-func (t *Tree) finish(i int, n node, k int, err error) error {
-	if err == nil && n == t.node(k) {
-		return t.clean(i, k)
-	}
-	return t.done(i, n, k, err)
-}
-
-// clean makes NEXT null again for the next time: nobody writes it until a swap of TAIL
-// shows the node again. Flushed here, as that swap would not order it.
-func (t *Tree) clean(i, k int) error {
-	t.W.Put(null, t.rank, t.next(i, k))
-	return t.W.Flush(t.rank)
-}
-
-// done gives a node back that was lent.
-func (t *Tree) done(i int, n node, k int, err error) error {
-	if err != nil || n == t.node(k) {
-		return err
-	}
-	return t.tell(i, n, idle)
-}
-
-// lend makes the rank's node k, at level from and further out, the element's for as
-// long as it has the lock: whoever releases these levels finds in STATUS what this
-// rank knows. It reports false if the rank has lent enough.
-func (t *Tree) lend(k, from int) (bool, error) {
-	if bits.OnesCount16(t.lent) >= Slots-MaxHeld {
-		if err := t.back(); err != nil {
-			return false, err
+// leaveQueues leaves the queues of a level and those inside it, in this order. A
+// successor must acquire the next level out itself.
+func (v visit) leaveQueues(level int) error {
+	t, s := v.t, v.s
+	for ; level <= t.Leaf; level++ {
+		if level == t.Leaf && t.barging {
+			return v.setState(0)
 		}
-		if bits.OnesCount16(t.lent) >= Slots-MaxHeld {
-			return false, nil
+		tail := &s.tails[level]
+		last, err := t.W.CompareAndSwapFlush(null, s.node, tail.rank, tail.disp)
+		if err == nil && last != s.node {
+			err = v.promoteSuccessor(level)
 		}
-	}
-	s := &t.slots[k]
-	for i := from; i >= s.top; i-- {
-		st := s.status[i]
-		if i > s.top {
-			st = granted(passings(st), t.node(k))
-		}
-		t.W.Put(st, t.rank, t.stat(i, k))
-		s.lent |= 1 << i
-	}
-	t.lent |= 1 << k
-	return true, t.W.Flush(t.rank)
-}
-
-// back takes nodes back that are not used any more.
-func (t *Tree) back() error {
-	for b := t.lent; b != 0; b &= b - 1 {
-		k := bits.TrailingZeros16(b)
-		s := &t.slots[k]
-		free := true
-		for l := s.lent; l != 0; l &= l - 1 {
-			free = free && t.W.Peek(t.stat(bits.TrailingZeros8(l), k)) == idle
-		}
-		if !free {
-			continue
-		}
-		// Far successors wrote NEXT, and nobody of this process has answered them.
-		if err := t.W.SyncInboundStores(); err != nil {
+		if err != nil {
 			return err
 		}
-		for l := s.lent; l != 0; l &= l - 1 {
-			t.W.Put(null, t.rank, t.next(bits.TrailingZeros8(l), k))
-		}
-		if err := t.W.Flush(t.rank); err != nil {
-			return err
-		}
-		s.lent = 0
-		t.lent &^= 1 << k
 	}
 	return nil
+}
+
+// promoteSuccessor waits for the successor at a level to link itself and has it acquire
+// the next level out.
+func (v visit) promoteSuccessor(level int) error {
+	succ, err := v.t.awaitSuccessor(level, v.s.node)
+	if err != nil {
+		return err
+	}
+	if err := v.t.setStatus(level, succ, parent); err != nil {
+		return err
+	}
+	return v.clearNext(level)
+}
+
+// retire ends the use of a node that had a successor at a level. err is that of the
+// operation before.
+func (v visit) retire(level int, n node, err error) error {
+	if err == nil && n == v.s.node {
+		return v.clearNext(level)
+	}
+	return v.returnNode(level, n, err)
+}
+
+// clearNext makes NEXT of the rank's node null for the next time, where no waiter is
+// delayed: no rank writes it until a swap of TAIL shows the node again. It is flushed
+// here, as that swap would not order it.
+func (v visit) clearNext(level int) error {
+	w, t := v.t.W, v.t
+	w.Put(null, t.rank, v.s.nextDisp(level)) // L4:2 L7:2
+	return w.Flush(t.rank)
+}
+
+// returnNode returns a node that was lent to its rank. err is that of the operation before.
+func (v visit) returnNode(level int, n node, err error) error {
+	if err != nil || n == v.s.node {
+		return err
+	}
+	return v.t.setStatus(level, n, idle)
 }

@@ -2,12 +2,9 @@ package queuetree
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
-	"math/bits"
 	"strconv"
 
-	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
 )
@@ -48,160 +45,116 @@ type RootGate interface {
 	Backoff(try int) error
 }
 
-// Config of a Tree.
-type Config struct {
-	Name     string // of the lock, for errors and the window
-	Locks    int
-	Home     int
-	Topology *topo.Topology
-	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before RootGate.Release
-	Crowd    bool  // the leaf is that for crowded nodes, if all ranks say so; with RootGate not if it is the root
-	RootGate RootGate
-	Adapt    bool // T_L,i move at run time, but for a crowded leaf's
-	Local    bool // what RootGate.Regions hears of, as far as this rank knows
-}
-
 // A Tree is one rank's handle on many locks whose queues share the tree.
 type Tree struct {
-	W    *rma.Window
-	Leaf int // innermost level
+	W         *rma.Window
+	Leaf      int // innermost level
+	ExtraBase int // displacement of the first word of RootGate
 
-	topo      *topo.Topology
-	gate      RootGate
-	name      string
-	rank      int
-	size      int
-	locks     int
-	home      int
-	tl        [maxLevels]int64 // as configured
-	now       [maxLevels]int64 // as they are now: the same, unless adapt
-	far       [maxLevels]bool  // the level's queues span nodes
-	elem      [maxLevels]int   // the rank's elements
-	count     [maxLevels]int   // ranks of these
-	host      [maxLevels]int   // of lock 0's TAIL
-	tails     [maxLevels]int   // displacement of the first TAIL
-	ExtraBase int              // displacement of the first word of RootGate
+	topo  *topo.Topology
+	gate  RootGate
+	name  string // of the lock, for errors
+	rank  int
+	size  int
+	locks int
+	home  int
 
-	plain        bool // one level, with MCS queues, and nothing gate
-	dequeueFirst bool
-	adapt        bool
-	wanted       bool // when the lock went outside, somebody waited there
-	linger       bool // the leaf is in a node, and what is outside it is not
+	maxTL  [maxLevels]int64 // T_L,i as configured; without a gate the root has none
+	tl     [maxLevels]int64 // T_L,i as it is now: the same unless adapt
+	leafTL int64            // T_L of the leaf as configured, for a barging leaf
+	adapt  bool
 
-	busy  uint16 // nodes of locks that the rank holds or wants, a bit each
-	lent  uint16 // nodes that its elements still use
+	// The rank's element of each level.
+	element  [maxLevels]int
+	ranks    [maxLevels]int  // number of its ranks
+	spans    [maxLevels]bool // some element of the level spans nodes
+	tailHost [maxLevels]int  // rank that hosts TAIL of lock 0
+	tailBase [maxLevels]int  // displacement of the first TAIL at a host
+
+	oneQueue     bool // the queue of the root is all that there is: N = 1, no gate and no barging leaf
+	barging      bool // the leaf is the barging one: barging.go
+	stateBase    int  // displacement of the first STATE, if barging
+	dequeueFirst bool // RootGate.DequeueBeforeRelease
+	spinAtLeaf   bool // the leaf is in a node, and the level outside it is not
+
+	busy  uint16 // slots of locks that the rank holds or waits for, a bit each
+	lent  uint16 // slots whose nodes its elements still use
 	slots [Slots]slot
 
-	crowd  bool
-	states int   // displacement of the first STATE, if crowd
-	most   int64 // T_L,Leaf, if crowd
+	outerWaited bool // somebody waited at a level further out than the one just released
 
-	failed int  // level at which the last Try found somebody; -1 gate the root
-	seen   node // whom
+	blockedLevel int  // level at which the last try found the lock taken; gateLevel if the gate had it
+	blockedBy    node // what TAIL, or STATE, held there
 }
 
-// A slot is what a rank knows of one of its nodes.
-type slot struct {
-	id     int
-	at     [maxLevels]place // of the TAILs of the lock atID
-	atID   int
-	top    int               // level at which the lock came with a grant; else 0
-	status [maxLevels]status // what the node got at the level; start if no grant
-	queued bool              // in the queue of a crowded leaf
-	left   int64             // STATE of the crowded leaf as this rank left it
-	lent   uint8             // levels at which it is lent, a bit each
-}
+// gateLevel stands for RootGate among the levels.
+const gateLevel = -1
 
-// A place is where a word is.
-type place struct{ host, disp int }
-
-// A node is the name of a queue node; 0 is none.
-type node = int64
-
-// A status is a value of STATUS.
-type status = int64
-
+// What ranks say of themselves when they open a tree, a bit each. A bit that one rank
+// does not set counts for none. Bit i says that the rank's element of level i is in a node.
 const (
-	null   node   = 0
-	idle   status = 0
-	wait   status = 1
-	parent status = 2
-	start  status = held // granted(0, null): ACQUIRE_START
+	saysLocal   = 1 << maxLevels // Config.Local
+	saysBarging = saysLocal << 1 // Config.Barging
 )
-
-// granted packs the number of passings and the node at the next level out.
-func granted(passings int64, up node) status { return held | passings<<31 | up }
-
-func passings(s status) int64 { return s >> 31 & (1<<31 - 1) }
-func upper(s status) node     { return s & (1<<31 - 1) }
 
 // New opens a tree. Collective.
 func New(c rma.Comm, cfg Config) (*Tree, error) {
 	t := &Tree{
-		topo: cfg.Topology, gate: cfg.RootGate, name: cfg.Name,
+		topo: cfg.Topology, gate: cfg.RootGate, name: cfg.Name, adapt: cfg.Adapt,
 		rank: c.Rank(), size: c.Size(), locks: cfg.Locks, home: cfg.Home,
+		Leaf: len(cfg.Topology.Levels()) - 1,
 	}
-	levels := t.topo.Levels()
-	t.Leaf = len(levels) - 1
-	near := uint32(0)
-	if cfg.Local {
-		near |= 1 << maxLevels
-	}
-	if cfg.Crowd {
-		near |= 1 << (maxLevels + 1)
-	}
-	for i := range levels {
-		t.elem[i] = t.topo.Element(t.rank, i)
-		t.count[i] = t.topo.Count(i, t.elem[i])
-		t.tl[i] = int64(cfg.TL[i])
-		t.host[i] = t.topo.HostOf(i, t.elem[i], 0)
-		if t.topo.Near(i, t.elem[i], c.Node()) {
-			near |= 1 << i
-		}
-	}
-	t.most = t.tl[t.Leaf]
-	if cfg.RootGate == nil {
-		t.tl[0] = math.MaxInt64
-	}
-	t.now, t.adapt = t.tl, cfg.Adapt
-	t.host[0] = cfg.Home
-	near, err := allOf(c, near)
+	t.findElements(cfg.TL)
+	all, err := t.agree(c, cfg)
 	if err != nil {
 		return nil, err
 	}
-	spec := rma.Spec{Name: cfg.Name, Regions: []rma.Region{{Count: Slots}}}
-	for i := range levels {
-		nodes, tail := rma.Near, rma.Near
-		if t.far[i] = near>>i&1 == 0; t.far[i] {
-			nodes, tail = rma.Flag, rma.Far
-		}
-		n := strconv.Itoa(i)
-		spec.Regions[0].Words = append(spec.Regions[0].Words, rma.Word{Name: "NEXT" + n, Class: nodes}, rma.Word{Name: "STATUS" + n, Class: nodes})
-		spec.Regions = append(spec.Regions, rma.Region{Count: t.hosted(i), Words: []rma.Word{{Name: "TAIL" + n, Class: tail}}})
-	}
-	if t.crowd = near>>(maxLevels+1)&1 != 0 && !t.far[t.Leaf]; t.crowd {
-		spec.Regions = append(spec.Regions, rma.Region{Count: t.hosted(t.Leaf), Words: []rma.Word{{Name: "STATE", Class: rma.Near}}})
-		t.states = spec.Base(1 + len(levels))
-	}
-	for i := range levels {
-		t.tails[i] = spec.Base(1 + i)
-	}
-	if t.gate != nil {
-		more := len(spec.Regions)
-		spec.Regions = append(spec.Regions, t.gate.Regions(near>>maxLevels&1 != 0)...)
-		t.ExtraBase = spec.Base(more)
-		t.dequeueFirst = t.gate.DequeueBeforeRelease()
-	}
-	t.plain = t.Leaf == 0 && !t.crowd && t.gate == nil
-	t.linger = t.Leaf > 0 && t.far[t.Leaf-1] && !t.far[t.Leaf]
+	t.barging = all&saysBarging != 0 && !t.spans[t.Leaf]
+	t.oneQueue = t.Leaf == 0 && t.gate == nil && !t.barging
+	t.spinAtLeaf = t.Leaf > 0 && t.spans[t.Leaf-1] && !t.spans[t.Leaf]
+	spec := t.spec(all&saysLocal != 0)
 	for k := range t.slots {
-		t.locate(&t.slots[k])
-		for i := range t.slots[k].status {
-			t.slots[k].status[i] = start
-		}
+		t.slots[k].init(t, k)
 	}
 	t.W, err = c.Allocate(spec)
 	return t, err
+}
+
+// findElements fills in what the topology says of the rank's elements.
+func (t *Tree) findElements(tl []int) {
+	for i := range t.Leaf + 1 {
+		t.element[i] = t.topo.Element(t.rank, i)
+		t.ranks[i] = t.topo.Count(i, t.element[i])
+		t.tailHost[i] = t.topo.HostOf(i, t.element[i], 0)
+		t.maxTL[i] = int64(tl[i])
+	}
+	t.tailHost[0] = t.home
+	t.leafTL = t.maxTL[t.Leaf]
+	if t.gate == nil {
+		t.maxTL[0] = math.MaxInt64 // nothing is outside the root
+	}
+	t.tl = t.maxTL
+}
+
+// agree is the AND of what all ranks say, and fills in spans.
+func (t *Tree) agree(c rma.Comm, cfg Config) (all uint32, err error) {
+	mine := uint32(0)
+	if cfg.Local {
+		mine |= saysLocal
+	}
+	if cfg.Barging {
+		mine |= saysBarging
+	}
+	for i := range t.Leaf + 1 {
+		if t.topo.Near(i, t.element[i], c.Node()) {
+			mine |= 1 << i
+		}
+	}
+	all, err = allOf(c, mine)
+	for i := range t.Leaf + 1 {
+		t.spans[i] = all>>i&1 == 0
+	}
+	return all, err
 }
 
 // allOf is what all ranks have of some bits. Collective.
@@ -215,156 +168,47 @@ func allOf(c rma.Comm, bits uint32) (uint32, error) {
 	})
 }
 
+// spec lays out the window: the rank's nodes, the TAILs of each level, the STATEs, and
+// the regions of the gate.
+func (t *Tree) spec(local bool) rma.Spec {
+	nodes := rma.Region{Count: Slots}
+	var tails []rma.Region
+	for i := range t.Leaf + 1 {
+		node, tail := rma.Near, rma.Near
+		if t.spans[i] {
+			node, tail = rma.Flag, rma.Far
+		}
+		n := strconv.Itoa(i)
+		nodes.Words = append(nodes.Words, rma.Word{Name: "NEXT" + n, Class: node}, rma.Word{Name: "STATUS" + n, Class: node})
+		tails = append(tails, rma.Region{Count: t.hosted(i), Words: []rma.Word{{Name: "TAIL" + n, Class: tail}}})
+	}
+	s := rma.Spec{Name: t.name, Regions: append([]rma.Region{nodes}, tails...)}
+	for i := range tails {
+		t.tailBase[i] = s.Base(1 + i)
+	}
+	add := func(more ...rma.Region) (base int) {
+		first := len(s.Regions)
+		s.Regions = append(s.Regions, more...)
+		return s.Base(first)
+	}
+	if t.barging {
+		t.stateBase = add(rma.Region{Count: t.hosted(t.Leaf), Words: []rma.Word{{Name: "STATE", Class: rma.Near}}})
+	}
+	if t.gate != nil {
+		t.ExtraBase = add(t.gate.Regions(local)...)
+		t.dequeueFirst = t.gate.DequeueBeforeRelease()
+	}
+	return s
+}
+
 // hosted is the most locks whose TAIL at a level one rank hosts.
 func (t *Tree) hosted(level int) int {
 	if t.locks == 1 {
 		return 1
 	}
-	least := t.size
+	fewest := t.size
 	for e := range t.topo.Elements(level) {
-		least = min(least, t.topo.Count(level, e))
+		fewest = min(fewest, t.topo.Count(level, e))
 	}
-	return (t.locks + least - 1) / least
-}
-
-// Validate reports what is wrong with a configuration and fills in defaults.
-func (c *Config) Validate(size int) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %s: %w", c.Name, fmt.Sprintf(format, args...), lock.ErrConfig)
-	}
-	if c.Locks == 0 {
-		c.Locks = 1
-	}
-	if c.Locks < 0 {
-		return bad("Config.Locks is %d, want at least 1", c.Locks)
-	}
-	if c.Home < 0 || c.Home >= size {
-		return bad("Config.Home is %d, want a rank from 0 to %d", c.Home, size-1)
-	}
-	if size > MaxRanks {
-		return bad("the job has %d ranks, want at most %d", size, MaxRanks)
-	}
-	if err := c.Topology.Fits(size); err != nil {
-		return bad("Config.Topology: %v", err)
-	}
-	levels := c.Topology.Levels()
-	if len(levels) > maxLevels {
-		return bad("Config.Topology has %d levels, want at most %d; pick some with Topology.Pick", len(levels), maxLevels)
-	}
-	if len(c.TL) != len(levels) {
-		return bad("Config.TL has %d thresholds for %d levels, want one for each", len(c.TL), len(levels))
-	}
-	for i, tl := range c.TL {
-		if tl < 0 || tl > MaxTL {
-			return bad("Config.TL[%d] (level %s) is %d, want 0 to %d", i, levels[i].Name, tl, MaxTL)
-		}
-	}
-	return nil
-}
-
-// tail is where the TAIL of a lock is, in the rank's element of a level.
-func (t *Tree) tail(level, id int) (host, disp int) {
-	switch {
-	case id == 0:
-		return t.host[level], t.tails[level]
-	case level == 0:
-		return (t.home + id) % t.size, t.tails[0] + id/t.size
-	}
-	return t.topo.HostOf(level, t.elem[level], id), t.tails[level] + id/t.count[level]
-}
-
-// locate finds the TAILs of a slot's lock.
-func (t *Tree) locate(s *slot) {
-	for i := 0; i <= t.Leaf; i++ {
-		s.at[i].host, s.at[i].disp = t.tail(i, s.id)
-	}
-	s.atID = s.id
-}
-
-// Home is the rank that hosts the TAIL of a lock at the root.
-func (t *Tree) Home(id int) int {
-	t.check(id)
-	return (t.home + id) % t.size
-}
-
-// Root is where that TAIL is.
-func (t *Tree) Root(id int) (host, disp int) { return t.tail(0, id) }
-
-func (t *Tree) check(id int) {
-	if uint(id) >= uint(t.locks) {
-		panic(fmt.Sprintf("%s: lock %d of a table of %d", t.name, id, t.locks))
-	}
-}
-
-// node names node k of this rank; place finds a node.
-func (t *Tree) node(k int) node { return int64(1 + t.rank*Slots + k) }
-
-func (t *Tree) place(n node) (rank, disp int) {
-	i := int(n - 1)
-	return i / Slots, i % Slots * 2 * (t.Leaf + 1)
-}
-
-// next and stat are the displacements of NEXT and STATUS of node k.
-func (t *Tree) next(level, k int) int { return k*2*(t.Leaf+1) + 2*level }
-func (t *Tree) stat(level, k int) int { return k*2*(t.Leaf+1) + 2*level + 1 }
-
-// take finds a node for a lock.
-func (t *Tree) take(id int) (k int, err error) {
-	t.check(id)
-	if t.Find(id) >= 0 {
-		panic(t.name + ": lock of a lock that this rank holds")
-	}
-	if t.Held() == MaxHeld {
-		return 0, fmt.Errorf("%s: rank %d holds %d locks: %w", t.name, t.rank, MaxHeld, lock.ErrTooManyHeld)
-	}
-	k = bits.TrailingZeros16(^(t.busy | t.lent)) // there is one: lend saw to it
-	t.busy |= 1 << k
-	t.slots[k].id = id
-	if t.slots[k].atID != id {
-		t.locate(&t.slots[k])
-	}
-	return k, nil
-}
-
-// Held is the number of locks that the rank holds or wants.
-func (t *Tree) Held() int { return bits.OnesCount16(t.busy) }
-
-// drop ends the use of node k for a lock.
-func (t *Tree) drop(k int) { t.busy &^= 1 << k }
-
-// Find is the node with which the rank holds a lock, or -1.
-func (t *Tree) Find(id int) int {
-	if t.busy == 1 && t.slots[0].id == id {
-		return 0
-	}
-	return t.find(id)
-}
-
-func (t *Tree) find(id int) int {
-	for b := t.busy; b != 0; b &= b - 1 {
-		if k := bits.TrailingZeros16(b); t.slots[k].id == id {
-			return k
-		}
-	}
-	return -1
-}
-
-// Idle says what is wrong with the rank's part when nobody holds or wants a lock.
-func (t *Tree) Idle() error {
-	if err := t.back(); err != nil {
-		return err
-	}
-	if t.busy != 0 || t.lent != 0 {
-		return fmt.Errorf("%s: rank %d uses nodes %b and has lent %b", t.name, t.rank, t.busy, t.lent)
-	}
-	nodes := Slots * 2 * (t.Leaf + 1)
-	for disp := range t.W.Words() {
-		if t.ExtraBase > 0 && disp >= t.ExtraBase {
-			break
-		}
-		if v := t.W.Peek(disp); v != 0 && (disp >= nodes || disp%2 == 0) {
-			return fmt.Errorf("%s: %s of rank %d is %d, want 0", t.name, t.W.Spec().WordName(disp), t.rank, v)
-		}
-	}
-	return nil
+	return (t.locks + fewest - 1) / fewest
 }

@@ -17,29 +17,29 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// crowded is on with the leaf for crowded nodes.
-func crowded(t testing.TB, text string, tl int, levels ...string) (lock.Info, *topo.Topology) {
+// barging is on with a barging leaf.
+func barging(t testing.TB, text string, tl int, levels ...string) (lock.Info, *topo.Topology) {
 	in, top := on(t, text, tl, levels...)
 	tls := make([]int, len(top.Levels()))
 	for i := range tls {
 		tls[i] = tl
 	}
 	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: tls, Leaf: rmamcs.Crowd})
+		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: tls, Leaf: rmamcs.Barging})
 	}
 	return in, top
 }
 
-// TestCrowdLock is the suite of all locks, with ranks that run at once.
-func TestCrowdLock(t *testing.T) {
+// TestBargingLock is the suite of all locks, with ranks that run at once.
+func TestBargingLock(t *testing.T) {
 	in, err := lock.Lookup("rmamcs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	crowd := map[string]string{"LEAF": "crowd"}
+	params := map[string]string{"LEAF": "barging"}
 	open := in
 	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-		return open.With(c, lock.Setting{Locks: n, Home: home, Params: crowd})
+		return open.With(c, lock.Setting{Locks: n, Home: home, Params: params})
 	}
 	for _, s := range [][2]int{{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 2}} {
 		t.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestCrowdLock(t *testing.T) {
 	}
 }
 
-// TestLeafByCores: unless told, the leaf is for crowded nodes from four ranks to a core on.
+// TestLeafByCores: unless told, the leaf is the barging one from four ranks to a core on.
 func TestLeafByCores(t *testing.T) {
 	cores := runtime.GOMAXPROCS(0)
 	for _, k := range []struct {
@@ -56,10 +56,10 @@ func TestLeafByCores(t *testing.T) {
 		in, want     rmamcs.Leaf
 	}{
 		{1, 4*cores - 1, rmamcs.Auto, rmamcs.MCS},
-		{1, 4 * cores, rmamcs.Auto, rmamcs.Crowd},
+		{1, 4 * cores, rmamcs.Auto, rmamcs.Barging},
 		{1, 4 * cores, rmamcs.MCS, rmamcs.MCS},
-		{1, 1, rmamcs.Crowd, rmamcs.Crowd},
-		{cores, 4, rmamcs.Auto, rmamcs.Crowd},
+		{1, 1, rmamcs.Barging, rmamcs.Barging},
+		{cores, 4, rmamcs.Auto, rmamcs.Barging},
 		{cores, 3, rmamcs.Auto, rmamcs.MCS},
 	} {
 		if err := inproc.RunNodes(k.nodes, k.ranks, func(c rma.Comm) error {
@@ -77,15 +77,15 @@ func TestLeafByCores(t *testing.T) {
 	}
 }
 
-// TestCrowdExhaustive: all schedules of 3 ranks with 2 acquires, N = 1 and N = 2, with a
+// TestBargingExhaustive: all schedules of 3 ranks with 2 acquires, N = 1 and N = 2, with a
 // T_L of 0, 1 and 2 (N = 2 and T_L of 1 and 2: those with up to 4 preemptions, with RMALOCK_DEEP
 // all); and of 2 with 3, a part of these with TryLock and deadlines.
-func TestCrowdExhaustive(t *testing.T) {
+func TestBargingExhaustive(t *testing.T) {
 	for _, levels := range [][]string{{}, {"node"}} {
 		for _, tl := range []int{0, 1, 2} {
 			t.Run(fmt.Sprintf("N %d, T_L %d", len(levels)+1, tl), func(t *testing.T) {
 				t.Parallel()
-				in, top := crowded(t, "node:1 rank:3", tl, levels...)
+				in, top := barging(t, "node:1 rank:3", tl, levels...)
 				p := check.Plan{Info: in, Ranks: 3, Acquires: 2, Topology: top}
 				if quick() {
 					p.Acquires = 1
@@ -95,15 +95,15 @@ func TestCrowdExhaustive(t *testing.T) {
 					bound = 4
 				}
 				whole(t, p, bound)
-				in, top = crowded(t, "node:1 rank:2", tl, levels...)
+				in, top = barging(t, "node:1 rank:2", tl, levels...)
 				whole(t, check.Plan{Info: in, Ranks: 2, Acquires: 3, Topology: top, Tries: true}, sim.Unbounded)
 			})
 		}
 	}
 }
 
-// TestCrowdRandom: up to 16 ranks, N of 1 to 3, a part with TryLock and deadlines.
-func TestCrowdRandom(t *testing.T) {
+// TestBargingRandom: up to 16 ranks, N of 1 to 3, a part with TryLock and deadlines.
+func TestBargingRandom(t *testing.T) {
 	for _, s := range []shape{
 		{"node:1 rank:4", 4, []string{}},
 		{"node:1 rank:16", 16, []string{}},
@@ -114,7 +114,7 @@ func TestCrowdRandom(t *testing.T) {
 		for _, tl := range []int{0, 1, 3} {
 			t.Run(fmt.Sprintf("%s, T_L %d", s.text, tl), func(t *testing.T) {
 				t.Parallel()
-				in, top := crowded(t, s.text, tl, s.levels...)
+				in, top := barging(t, s.text, tl, s.levels...)
 				for seed := range uint64(2) {
 					p := check.Plan{Info: in, Ranks: s.ranks, Acquires: 3, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
 					run(t, p, sim.Random(seed, 0, some(150)))

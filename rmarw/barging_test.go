@@ -17,8 +17,8 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// crowded is on with the leaf for crowded nodes.
-func crowded(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc string, levels ...string) (lock.Info, *topo.Topology) {
+// barging is on with a barging leaf.
+func barging(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc string, levels ...string) (lock.Info, *topo.Topology) {
 	in, top := on(t, dc, text, tl, tr, tdc, levels...)
 	th := rmarw.Thresholds{TL: make([]int, len(top.Levels())), TR: tr}
 	for i := range th.TL {
@@ -29,13 +29,13 @@ func crowded(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc strin
 		t.Fatal(err)
 	}
 	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-		return rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th, DC: dc, Crowd: true})
+		return rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th, DC: dc, Leaf: rmarw.Barging})
 	}
 	return in, top
 }
 
-// TestCrowdLock is the suite of all locks, with ranks that run at once.
-func TestCrowdLock(t *testing.T) {
+// TestBargingLock is the suite of all locks, with ranks that run at once.
+func TestBargingLock(t *testing.T) {
 	for _, s := range [][2]int{{1, 2}, {1, 4}, {1, 8}, {2, 2}} {
 		t.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(t *testing.T) {
 			in, err := lock.Lookup("rmarw")
@@ -43,22 +43,22 @@ func TestCrowdLock(t *testing.T) {
 				t.Fatal(err)
 			}
 			in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-				return rmarw.New(c, rmarw.Config{Locks: n, Home: home, Crowd: true})
+				return rmarw.New(c, rmarw.Config{Locks: n, Home: home, Leaf: rmarw.Barging})
 			}
 			locktest.RunOf(t, in, rmatest.Watched(s[0], s[1], time.Minute))
 		})
 	}
 }
 
-// TestCrowdExhaustive: all schedules of 3 ranks with 1 acquire, N = 2; those of 3 with 2
+// TestBargingExhaustive: all schedules of 3 ranks with 1 acquire, N = 2; those of 3 with 2
 // acquires and up to 3 preemptions.
-func TestCrowdExhaustive(t *testing.T) {
+func TestBargingExhaustive(t *testing.T) {
 	for _, dc := range dcs {
 		for writers := 1; writers <= 3; writers++ {
 			for _, th := range []int{1, 2} {
 				t.Run(fmt.Sprintf("%v, %d writers, T_L and T_R %d", dc, writers, th), func(t *testing.T) {
 					t.Parallel()
-					in, top := crowded(t, dc, "node:1 rank:3", th, int64(th), "3", "node")
+					in, top := barging(t, dc, "node:1 rank:3", th, int64(th), "3", "node")
 					whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 1, Writers: writers, Topology: top}, sim.Unbounded)
 					if !quick() {
 						whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: writers, Topology: top}, 3)
@@ -69,8 +69,8 @@ func TestCrowdExhaustive(t *testing.T) {
 	}
 }
 
-// TestCrowdRandom: up to 16 ranks, N of 2 and 3, a part with TryLock and deadlines.
-func TestCrowdRandom(t *testing.T) {
+// TestBargingRandom: up to 16 ranks, N of 2 and 3, a part with TryLock and deadlines.
+func TestBargingRandom(t *testing.T) {
 	for _, dc := range dcs {
 		for _, s := range []shape{
 			{"node:1 rank:4", 4, []string{"node"}},
@@ -81,7 +81,7 @@ func TestCrowdRandom(t *testing.T) {
 			for _, th := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%v, %s, T_L and T_R %d", dc, s.text, th), func(t *testing.T) {
 					t.Parallel()
-					in, top := crowded(t, dc, s.text, th, int64(th), "4", s.levels...)
+					in, top := barging(t, dc, s.text, th, int64(th), "4", s.levels...)
 					for seed := range uint64(2) {
 						p := check.Plan{Info: in, Ranks: s.ranks, Acquires: 3, Writers: check.Mixed, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
 						run(t, p, sim.Random(seed, 0, some(100)))
@@ -93,8 +93,8 @@ func TestCrowdRandom(t *testing.T) {
 	}
 }
 
-// TestCrowdNeedsLevels: with one level, or a leaf that spans nodes, it is refused.
-func TestCrowdNeedsLevels(t *testing.T) {
+// TestBargingNeedsLevels: with one level, or a leaf that spans nodes, it is refused.
+func TestBargingNeedsLevels(t *testing.T) {
 	for text, level := range map[string]string{"node:2 rank:2": "", "rack:1 node:2 rank:2": "rack"} {
 		top, err := topo.Parse(text)
 		if err != nil {
@@ -108,7 +108,7 @@ func TestCrowdNeedsLevels(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := inproc.RunNodes(2, 2, func(c rma.Comm) error {
-			if _, err := rmarw.New(c, rmarw.Config{Topology: top, Crowd: true}); !errors.Is(err, lock.ErrConfig) {
+			if _, err := rmarw.New(c, rmarw.Config{Topology: top, Leaf: rmarw.Barging}); !errors.Is(err, lock.ErrConfig) {
 				t.Errorf("%s, level %q: %v", text, level, err)
 			}
 			return nil

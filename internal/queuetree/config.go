@@ -1,0 +1,56 @@
+package queuetree
+
+import (
+	"fmt"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// Config of a Tree.
+type Config struct {
+	Name     string // of the lock, for errors and the window
+	Locks    int
+	Home     int
+	Topology *topo.Topology
+	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before RootGate.Release
+	Barging  bool  // the leaf is the barging one, if all ranks say so and its elements lie in nodes
+	RootGate RootGate
+	Adapt    bool // T_L,i move at run time, but for a barging leaf's
+	Local    bool // this rank's counters lie on its node; RootGate.Regions gets the AND over all ranks
+}
+
+// Validate reports what is wrong with a configuration and fills in defaults.
+func (c *Config) Validate(size int) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %s: %w", c.Name, fmt.Sprintf(format, args...), lock.ErrConfig)
+	}
+	if c.Locks == 0 {
+		c.Locks = 1
+	}
+	if c.Locks < 0 {
+		return bad("Config.Locks is %d, want at least 1", c.Locks)
+	}
+	if c.Home < 0 || c.Home >= size {
+		return bad("Config.Home is %d, want a rank from 0 to %d", c.Home, size-1)
+	}
+	if size > MaxRanks {
+		return bad("the job has %d ranks, want at most %d", size, MaxRanks)
+	}
+	if err := c.Topology.Fits(size); err != nil {
+		return bad("Config.Topology: %v", err)
+	}
+	levels := c.Topology.Levels()
+	if len(levels) > maxLevels {
+		return bad("Config.Topology has %d levels, want at most %d; pick some with Topology.Pick", len(levels), maxLevels)
+	}
+	if len(c.TL) != len(levels) {
+		return bad("Config.TL has %d thresholds for %d levels, want one for each", len(c.TL), len(levels))
+	}
+	for i, tl := range c.TL {
+		if tl < 0 || tl > MaxTL {
+			return bad("Config.TL[%d] (level %s) is %d, want 0 to %d", i, levels[i].Name, tl, MaxTL)
+		}
+	}
+	return nil
+}
