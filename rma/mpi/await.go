@@ -2,7 +2,7 @@
 
 package mpi
 
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
@@ -17,32 +17,32 @@ import (
 )
 
 const (
-	spins      = 3000                   // reads of a near word before the first yield: about 1 us, two yields' cost
-	yieldFor   = 500 * time.Microsecond // with yields before the first sleep
-	yieldLong  = 200 * time.Microsecond // a yield that took so long gave the core to somebody who does not yield
-	crowdedFor = 32                     // waits that then go to sleep at once
-	futexFirst = time.Millisecond       // longest first sleep
-	futexFor   = 100 * time.Millisecond // longest sleep
-	futexNear  = time.Millisecond       // and between looks at what MPI has to do
-	lookFor    = 100 * time.Microsecond // in C, before the first sleep
-	lingerFor  = 2 * time.Microsecond   // longest SpinBriefly
-	pauseFirst = time.Microsecond       // between polls of a far word, doubling
-	pauseLast  = 100 * time.Microsecond
+	spinReads      = 3000                   // reads of a near word before the first yield: about 1 us, two yields' cost
+	yieldFor       = 500 * time.Microsecond // with yields before the first sleep
+	yieldLong      = 200 * time.Microsecond // a yield of this length gave the core to a process that does not yield
+	skipYieldsFor  = 32                     // waits that then go to sleep at once
+	futexFirst     = time.Millisecond       // longest first sleep
+	futexFor       = 100 * time.Millisecond // longest sleep
+	futexNear      = time.Millisecond       // longest sleep between looks at what MPI has to do
+	mpiPollFor     = 100 * time.Microsecond // in C, before the first sleep
+	spinBrieflyFor = 2 * time.Microsecond   // longest SpinBriefly
+	pauseFirst     = time.Microsecond       // between polls of a far word, doubling
+	pauseLast      = 100 * time.Microsecond
 )
 
 func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
-	mate := t.mate(target)
+	nodeRank := t.nodeRank(target)
 	switch {
 	case t.win == nil:
-		return t.awaitMate(mate, disp, c)
-	case mate >= 0 && t.spec.Class(disp) != rma.Far:
-		return t.awaitServing(mate, disp, c)
+		return t.awaitNode(nodeRank, disp, c)
+	case nodeRank >= 0 && t.spec.Class(disp) != rma.Far:
+		return t.awaitServing(nodeRank, disp, c)
 	}
 	return t.awaitFar(target, disp, c)
 }
 
-// mate is the index of a rank on this node, or -1.
-func (t *transport) mate(rank int) int {
+// nodeRank is the index of a rank in the ranks of this node, or -1.
+func (t *transport) nodeRank(rank int) int {
 	ranks := t.c.node.Ranks
 	if i := rank - ranks[0]; uint(i) < uint(len(ranks)) && ranks[i] == rank {
 		return i
@@ -55,17 +55,17 @@ func (t *transport) mate(rank int) int {
 	return -1
 }
 
-// awaitMate waits for a word that only CPUs of this node change.
-func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
-	p := t.s.word(mate, disp)
-	for range spins {
+// awaitNode waits for a word that only CPUs of this node change.
+func (t *transport) awaitNode(nodeRank, disp int, c rma.Cond) (int64, error) {
+	p := t.s.word(nodeRank, disp)
+	for range spinReads {
 		if v := atomic.LoadInt64(p); c.Holds(v) {
 			return v, nil
 		}
 	}
 	start := time.Now()
-	if t.crowded > 0 {
-		t.crowded--
+	if t.skipYields > 0 {
+		t.skipYields--
 	} else {
 		for i, last := 1, start; ; i++ {
 			yield()
@@ -77,7 +77,7 @@ func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
 			}
 			now := time.Now()
 			if now.Sub(last) > yieldLong {
-				t.crowded = crowdedFor
+				t.skipYields = skipYieldsFor
 				break
 			}
 			if now.Sub(start) > yieldFor {
@@ -87,17 +87,17 @@ func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
 		}
 	}
 	checked := start
-	asleep, beats, naps := t.s.asleep(mate, disp), t.s.beats(mate), 0
+	sleepers, futex, naps := t.s.sleepers(nodeRank, disp), t.s.futexSeq(nodeRank), 0
 	for {
-		beat := atomic.LoadUint32(beats)
-		atomic.AddUint32(asleep, 1)
-		v := atomic.LoadInt64(p) // after the announcement: a writer who missed it has written before
+		seq := atomic.LoadUint32(futex)
+		atomic.AddUint32(sleepers, 1)
+		v := atomic.LoadInt64(p) // after the count: a writer that read 0 there has written before
 		if !c.Holds(v) {
-			futexWait(beats, beat, naps, futexFor)
+			futexWait(futex, seq, naps, futexFor)
 			naps++
 			v = atomic.LoadInt64(p)
 		}
-		atomic.AddUint32(asleep, ^uint32(0))
+		atomic.AddUint32(sleepers, ^uint32(0))
 		if c.Holds(v) {
 			return v, nil
 		}
@@ -110,27 +110,26 @@ func (t *transport) awaitMate(mate, disp int, c rma.Cond) (int64, error) {
 	}
 }
 
-// awaitServing waits for a word in node memory that far ranks may change, or in
-// whose window far ranks have business here: MPI progresses meanwhile. For a word that
-// only CPUs of this node change it sleeps between looks, and whoever changes it wakes it;
-// where others want the core it does so at once.
-func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
-	p := t.s.word(mate, disp)
+// awaitServing waits for a word in node memory in a window with far ranks: MPI progresses
+// meanwhile. On a near word, which only CPUs of this node change, the rank sleeps between
+// looks, and the writer wakes it. Where other processes want the core it sleeps at once.
+func (t *transport) awaitServing(nodeRank, disp int, c rma.Cond) (int64, error) {
+	p := t.s.word(nodeRank, disp)
 	start := time.Now()
 	checked := start
 	near := t.spec.Class(disp) == rma.Near
-	look := lookFor // at a time in C
+	look := mpiPollFor // at a time in C
 	switch {
-	case near && t.crowded > 0:
-		t.crowded--
+	case near && t.skipYields > 0:
+		t.skipYields--
 		look = 0
-	case t.c.polite && !near:
+	case t.c.awaitResults && !near:
 		look = time.Millisecond // which naps on its own
 	}
-	asleep, beats := t.s.asleep(mate, disp), t.s.beats(mate)
+	sleepers, futex := t.s.sleepers(nodeRank, disp), t.s.futexSeq(nodeRank)
 	for naps := 0; ; naps++ {
-		rc := C.rl_await_near(t.win, (*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(look))
-		if rc != C.MPI_SUCCESS && rc != C.RL_AGAIN {
+		rc := C.shim_await_near(t.win, (*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(look))
+		if rc != C.MPI_SUCCESS && rc != C.SHIM_NOT_YET {
 			return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
 		}
 		if v := atomic.LoadInt64(p); c.Holds(v) {
@@ -138,22 +137,22 @@ func (t *transport) awaitServing(mate, disp int, c rma.Cond) (int64, error) {
 		}
 		now := time.Now()
 		if near {
-			if naps == 0 && now.Sub(start) > lookFor+yieldLong {
-				t.crowded = crowdedFor
+			if naps == 0 && now.Sub(start) > mpiPollFor+yieldLong {
+				t.skipYields = skipYieldsFor
 			}
 			look = 0
-			beat := atomic.LoadUint32(beats)
-			atomic.AddUint32(asleep, 1)
-			v := atomic.LoadInt64(p) // after the announcement: a writer who missed it has written before
+			seq := atomic.LoadUint32(futex)
+			atomic.AddUint32(sleepers, 1)
+			v := atomic.LoadInt64(p) // after the count: a writer that read 0 there has written before
 			if !c.Holds(v) {
-				futexWait(beats, beat, naps, futexNear)
+				futexWait(futex, seq, naps, futexNear)
 				v = atomic.LoadInt64(p)
 			}
-			atomic.AddUint32(asleep, ^uint32(0))
+			atomic.AddUint32(sleepers, ^uint32(0))
 			if c.Holds(v) {
 				return v, nil
 			}
-		} else if waited := now.Sub(start); waited > 2*time.Millisecond && !t.c.polite {
+		} else if waited := now.Sub(start); waited > 2*time.Millisecond && !t.c.awaitResults {
 			time.Sleep(min(waited/16, 200*time.Microsecond))
 		} else {
 			runtime.Gosched()
@@ -173,14 +172,14 @@ func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
 	pause := pauseFirst
 	checked := time.Now()
 	for {
-		if rc := C.rl_poll(t.win, C.int(target), C.int64_t(disp), class); rc != C.MPI_SUCCESS {
+		if rc := C.shim_poll(t.win, C.int(target), C.int64_t(disp), class); rc != C.MPI_SUCCESS {
 			return 0, failed(fmt.Sprintf("window %q: polling rank %d", t.spec.Name, target), rc)
 		}
-		show(t.win)
-		if v := int64(t.win.one); c.Holds(v) {
+		yieldToScheduler(t.win)
+		if v := int64(t.win.polled); c.Holds(v) {
 			return v, nil
 		}
-		t.rest(pause)
+		t.pauseFor(pause)
 		pause = min(2*pause, pauseLast)
 		if now := time.Now(); now.Sub(checked) > lifeCheck {
 			checked = now
@@ -201,8 +200,8 @@ func (t *transport) Backoff(target, disp int, _ int64, try int) error {
 		}
 	}
 	switch {
-	case t.win != nil && t.mate(target) < 0:
-		t.rest(min(pauseFirst<<min(try, 10), pauseLast))
+	case t.win != nil && t.nodeRank(target) < 0:
+		t.pauseFor(min(pauseFirst<<min(try, 10), pauseLast))
 	case try >= 1000:
 		time.Sleep(20 * time.Microsecond)
 	case try%8 == 7:
@@ -214,10 +213,10 @@ func (t *transport) Backoff(target, disp int, _ int64, try int) error {
 	return nil
 }
 
-// rest waits for a time too short for the kernel's timers by yielding, where a core
+// pauseFor waits for a time too short for the kernel's timers by yielding, where a core
 // is to spare. The naps are not time.Sleep, which rounds up to a millisecond.
-func (t *transport) rest(d time.Duration) {
-	if t.c.polite || d >= 50*time.Microsecond {
+func (t *transport) pauseFor(d time.Duration) {
+	if t.c.awaitResults || d >= 50*time.Microsecond {
 		ts := syscall.NsecToTimespec(int64(d))
 		_ = syscall.Nanosleep(&ts, nil) // interrupted is long enough
 		return
@@ -232,9 +231,9 @@ func (t *transport) rest(d time.Duration) {
 
 // SpinBriefly spins, and yields to ranks that share the core.
 func (t *transport) SpinBriefly(disp int, seen int64) {
-	p := t.s.word(t.mate(t.c.rank), disp)
+	p := t.s.word(t.nodeRank(t.c.rank), disp)
 	start := time.Now()
-	for yields := 0; yields < 2 || time.Since(start) < lingerFor; yields++ {
+	for yields := 0; yields < 2 || time.Since(start) < spinBrieflyFor; yields++ {
 		for range 20 {
 			if atomic.LoadInt64(p) != seen {
 				return
@@ -248,18 +247,18 @@ func (t *transport) SpinBriefly(disp int, seen int64) {
 func (t *transport) HandedOver(int) { yield() }
 
 func (t *transport) Wake(target int) {
-	if m := t.mate(target); m >= 0 {
-		atomic.AddUint32(t.s.beats(m), 1)
-		futexWake(t.s.beats(m))
+	if i := t.nodeRank(target); i >= 0 {
+		atomic.AddUint32(t.s.futexSeq(i), 1)
+		futexWake(t.s.futexSeq(i))
 	}
 }
 
 // peersLive reports a node-mate that died.
 func (t *transport) peersLive() error {
-	return t.c.matesLive(fmt.Sprintf("window %q", t.spec.Name))
+	return t.c.peersLive(fmt.Sprintf("window %q", t.spec.Name))
 }
 
-// yield is sched_yield without telling the Go scheduler: it is short.
+// yield is sched_yield without the Go scheduler, as it is short.
 func yield() { syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // The futex is shared between processes: no FUTEX_PRIVATE_FLAG.

@@ -3,14 +3,13 @@
 package mpi
 
 // #include <stdlib.h>
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
 	"fmt"
 	"math/bits"
 	"os"
-	"runtime"
 	"strconv"
 	"time"
 	"unsafe"
@@ -21,17 +20,17 @@ import (
 
 // comm is a communicator of this package's own.
 type comm struct {
-	h    *C.rl_comm
-	req  *C.MPI_Request
-	rank int
-	size int
-	node rma.Node
-	mate int   // index of the caller in node.Ranks
-	pids []int // of the node-mates, as in node.Ranks; nil if some cannot be seen
+	h        *C.shim_comm
+	req      *C.MPI_Request
+	rank     int
+	size     int
+	node     rma.Node
+	nodeRank int   // index of the caller in node.Ranks
+	pids     []int // of the node's ranks, as in node.Ranks; nil if some cannot be seen
 
-	perCore int  // ranks of the machine to a core, rounded down
-	crowded bool // there are more ranks than cores
-	polite  bool // crowded, and MPI would keep the core while it waits
+	ranksPerCore   int  // ranks of the machine to a core, rounded down
+	oversubscribed bool // the machine has more ranks than cores
+	awaitResults   bool // oversubscribed, and MPI would keep the core while it waits
 }
 
 var (
@@ -41,93 +40,109 @@ var (
 
 func newComm() *comm {
 	return &comm{
-		h:   (*C.rl_comm)(C.calloc(1, C.sizeof_rl_comm)),
+		h:   (*C.shim_comm)(C.calloc(1, C.sizeof_shim_comm)),
 		req: (*C.MPI_Request)(C.calloc(1, C.sizeof_MPI_Request)),
 	}
 }
 
-// learn fills in what Go keeps of a communicator that C has opened.
+// learn fills in what Go keeps of a communicator that C has opened. Collective.
 func (c *comm) learn() error {
-	c.rank, c.size, c.mate = int(c.h.rank), int(c.h.size), int(c.h.node_rank)
+	if rc := C.shim_comm_describe(c.h); rc != C.MPI_SUCCESS {
+		return failed("learning the ranks of the communicator", rc)
+	}
+	c.rank, c.size, c.nodeRank = int(c.h.rank), int(c.h.size), int(c.h.node_rank)
 	n := int(c.h.node_size)
 	ranks := (*C.int)(C.malloc(C.size_t(n) * C.sizeof_int))
 	defer C.free(unsafe.Pointer(ranks))
-	if rc := C.rl_node_ranks(c.h, ranks); rc != C.MPI_SUCCESS {
+	if rc := C.shim_node_ranks(c.h, ranks); rc != C.MPI_SUCCESS {
 		return failed("learning the ranks of the node", rc)
 	}
-	c.node = rma.Node{Index: int(c.h.node_index), Count: int(c.h.node_count), Ranks: make([]int, n)}
+	c.node.Ranks = make([]int, n)
 	for i, r := range unsafe.Slice(ranks, n) {
 		c.node.Ranks[i] = int(r)
 	}
-	if err := c.learnMates(); err != nil {
+	if err := c.learnPeers(); err != nil {
 		return err
 	}
-	return c.countCores()
+	return c.learnMachine()
 }
 
-// countCores finds out whether ranks have a core each. A launcher may have bound
-// every rank to its own: what counts is all the cores of all ranks of the machine.
-// These are more than the node's where nodes are containers or pretended hosts.
-func (c *comm) countCores() error {
-	ids, err := c.gather([]int64{machine(c.node)}, false)
+// learnMachine numbers the nodes by their first ranks, and finds out whether each rank has a
+// core. A launcher may have bound every rank to its own: all the cores of all ranks of the
+// machine count. A machine may be several nodes: containers, or pretended hosts. Collective.
+func (c *comm) learnMachine() error {
+	type place struct{ first, machine int64 }
+	here := place{first: int64(c.node.Ranks[0]), machine: machine(c.node)}
+	gathered, err := c.gather([]int64{here.first, here.machine}, false)
 	if err != nil {
 		return err
 	}
-	mates := 0
-	for _, id := range ids {
-		if id == ids[c.rank] {
-			mates++
+	places := make([]place, c.size)
+	nodesOf := map[int64]int{} // by machine
+	shared := false            // nodes share a machine
+	for r := range places {
+		p := place{gathered[2*r], gathered[2*r+1]}
+		places[r] = p
+		if p.first != int64(r) {
+			continue
 		}
+		c.node.Count++
+		if p.first < here.first {
+			c.node.Index++
+		}
+		nodesOf[p.machine]++
+		shared = shared || nodesOf[p.machine] > 1
 	}
-	shared, err := c.reduce(reduceMax, int64(mates-len(c.node.Ranks)))
+	var mask [C.SHIM_MAX_CPUS / 64]int64
+	C.shim_affinity((*C.int64_t)(unsafe.Pointer(&mask[0])))
+	masks, err := c.gather(mask[:], !shared)
 	if err != nil {
 		return err
 	}
-	var mask [C.RL_CPUS / 64]int64
-	C.rl_affinity((*C.int64_t)(unsafe.Pointer(&mask[0])))
-	onNode := shared[0] == 0 // no node shares its machine: the node's masks will do
-	all, err := c.gather(mask[:], onNode)
-	if err != nil {
-		return err
+	var union [len(mask)]uint64
+	ranks := 0
+	for r := range len(masks) / len(mask) {
+		if shared && places[r].machine != here.machine {
+			continue
+		}
+		ranks++
+		for i := range mask {
+			union[i] |= uint64(masks[r*len(mask)+i])
+		}
 	}
 	cores := 0
-	for i := range mask {
-		union := uint64(0)
-		for r := range len(all) / len(mask) {
-			if onNode || ids[r] == ids[c.rank] {
-				union |= uint64(all[r*len(mask)+i])
-			}
-		}
-		cores += bits.OnesCount64(union)
+	for _, u := range union {
+		cores += bits.OnesCount64(u)
 	}
-	c.perCore = mates / max(1, cores)
-	c.crowded = mates > cores
-	c.polite = c.crowded && Library == "MPICH"
-	c.h.polite = flag(c.polite)
+	c.ranksPerCore = ranks / max(1, cores)
+	c.oversubscribed = ranks > cores
+	c.awaitResults = c.oversubscribed && Library == "MPICH"
+	c.h.spare_cores, c.h.await_results = flag(!c.oversubscribed), flag(c.awaitResults)
 	return nil
 }
 
 // RanksPerCore is for rma.RanksPerCore.
-func (c *comm) RanksPerCore() int { return c.perCore }
+func (c *comm) RanksPerCore() int { return c.ranksPerCore }
 
-// machine is a number that ranks on one kernel share, whatever their host is
-// called: part of its boot id.
+// machine is a number that ranks on one kernel share, whatever their host is called: part of
+// its boot id.
 func machine(n rma.Node) int64 {
+	unknown := -int64(n.Ranks[0]) - 1
 	text := boot.ID()
 	if len(text) < 36 {
-		return -int64(n.Index) - 1
+		return unknown
 	}
 	id, err := strconv.ParseInt(text[24:36], 16, 64)
 	if err != nil {
-		return -int64(n.Index) - 1
+		return unknown
 	}
 	return id
 }
 
-// free releases the communicator. Nobody uses it any more.
+// free releases the communicator. No operation may follow.
 func (c *comm) free() {
 	if c.h != nil {
-		C.rl_comm_free(c.h)
+		C.shim_comm_free(c.h)
 		C.free(unsafe.Pointer(c.h))
 		C.free(unsafe.Pointer(c.req))
 		c.h = nil
@@ -138,9 +153,9 @@ func (c *comm) Rank() int      { return c.rank }
 func (c *comm) Size() int      { return c.size }
 func (c *comm) Node() rma.Node { return c.node }
 
-var epoch = time.Now()
+var processStart = time.Now()
 
-func (c *comm) Now() int64     { return int64(time.Since(epoch)) }
+func (c *comm) Now() int64     { return int64(time.Since(processStart)) }
 func (c *comm) Sleep(ns int64) { time.Sleep(time.Duration(ns)) }
 
 func (c *comm) Describe() string {
@@ -159,49 +174,43 @@ func (c *comm) Describe() string {
 	return s
 }
 
-// wait waits for the request in c.req, for as long as the last rank takes: with
-// yields inside MPI for a while, then with naps, so that ranks that have nothing
-// to do leave the cores to those that have.
+// wait waits for the request in c.req, and looks meanwhile whether the node-mates live. It
+// returns errTimeout after limit; 0 is none.
 func (c *comm) wait(what string, limit time.Duration) error {
+	const inC = 50 * time.Millisecond // at a time
 	start := time.Now()
 	checked := start
 	for {
-		rc := C.rl_wait(c.h, c.req, 100_000)
+		rc := C.shim_wait(c.h, c.req, C.int64_t(inC))
 		if rc == C.MPI_SUCCESS {
 			return nil
 		}
-		if rc != C.RL_AGAIN {
+		if rc != C.SHIM_NOT_YET {
 			return failed(what, rc)
 		}
 		now := time.Now()
 		if now.Sub(checked) > lifeCheck {
 			checked = now
-			if err := c.matesLive(what); err != nil {
+			if err := c.peersLive(what); err != nil {
 				return err
 			}
 		}
-		waited := now.Sub(start)
-		if limit > 0 && waited > limit {
+		if limit > 0 && now.Sub(start) > limit {
 			return errTimeout
-		}
-		if waited > 2*time.Millisecond {
-			time.Sleep(min(waited/16, time.Millisecond))
-		} else {
-			runtime.Gosched()
 		}
 	}
 }
 
 func (c *comm) Barrier() error {
-	if rc := C.rl_ibarrier(c.h, c.req); rc != C.MPI_SUCCESS {
+	if rc := C.shim_ibarrier(c.h, c.req); rc != C.MPI_SUCCESS {
 		return failed("Barrier", rc)
 	}
 	return c.wait("Barrier", 0)
 }
 
-// meet is a Barrier that gives up; after that the communicator is of no use.
-func (c *comm) meet(limit time.Duration) bool {
-	return C.rl_ibarrier(c.h, c.req) == C.MPI_SUCCESS && c.wait("Barrier", limit) == nil
+// barrierWithin is a Barrier with a time limit. After false the communicator is of no use.
+func (c *comm) barrierWithin(limit time.Duration) bool {
+	return C.shim_ibarrier(c.h, c.req) == C.MPI_SUCCESS && c.wait("Barrier", limit) == nil
 }
 
 // words is C memory for n words. MPI gets no Go memory: its libraries cache
@@ -226,7 +235,7 @@ func (c *comm) gather(in []int64, onNode bool) ([]int64, error) {
 	}
 	send, recv := words(len(in)), words(len(in)*ranks)
 	copy(send, in)
-	rc := C.rl_iallgather(c.h, flag(onNode), ptr(send), C.int(len(in)), ptr(recv), c.req)
+	rc := C.shim_iallgather(c.h, flag(onNode), ptr(send), C.int(len(in)), ptr(recv), c.req)
 	if rc != C.MPI_SUCCESS {
 		return nil, failed("Allgather", rc)
 	}
@@ -252,15 +261,15 @@ func (c *comm) Allgather(in []int64) ([]int64, error) {
 }
 
 const (
-	reduceSum = iota
-	reduceMin
-	reduceMax
+	reduceSum = C.SHIM_REDUCE_SUM
+	reduceMin = C.SHIM_REDUCE_MIN
+	reduceMax = C.SHIM_REDUCE_MAX
 )
 
 func (c *comm) reduce(op int, in ...int64) ([]int64, error) {
 	send, recv := words(len(in)), words(len(in))
 	copy(send, in)
-	if rc := C.rl_iallreduce(c.h, ptr(send), C.int(len(in)), ptr(recv), C.int(op), c.req); rc != C.MPI_SUCCESS {
+	if rc := C.shim_iallreduce(c.h, ptr(send), C.int(len(in)), ptr(recv), C.int(op), c.req); rc != C.MPI_SUCCESS {
 		return nil, failed("Allreduce", rc)
 	}
 	if err := c.wait("Allreduce", 0); err != nil {
@@ -289,7 +298,7 @@ func (c *comm) Split(color, key int) (rma.Comm, error) {
 		return nil, err
 	}
 	s := newComm()
-	if rc := C.rl_comm_split(c.h, C.int(color), C.int(key), s.h); rc != C.MPI_SUCCESS {
+	if rc := C.shim_comm_split(c.h, C.int(color), C.int(key), s.h); rc != C.MPI_SUCCESS {
 		return nil, failed("Split", rc)
 	}
 	if color < 0 {

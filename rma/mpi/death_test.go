@@ -30,13 +30,13 @@ const (
 	deadline = "1s" // RMALOCK_FLUSH_TIMEOUT of these jobs
 	// soon bounds the time from the death to the end of the job: a look for dead
 	// node-mates every second, or a question to the other node within a twelfth of the
-	// deadline and the deadline; and what a crowded machine needs to end a job.
+	// deadline and the deadline; and what a machine without a core to spare needs to end a job.
 	soon = 8 * time.Second
 )
 
 // TestHolderKilledUnderEveryLock: the rank that holds a lock is killed while another
 // one waits for it, on the same host and on another one. No lock recovers: the job
-// ends, soon, and somebody says why. Open MPI's launcher is told to leave that to the
+// ends soon, with a message that says why. Open MPI's launcher is told to leave that to the
 // ranks; MPICH's kills them.
 func TestHolderKilledUnderEveryLock(t *testing.T) {
 	if testing.Short() {

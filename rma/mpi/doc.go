@@ -10,22 +10,22 @@
 //
 // # Start
 //
-// [Run] and [Open] start MPI with MPI_THREAD_SERIALIZED, or attach where somebody
-// else (gompi, C code) has started it and allow what MPI_Query_thread then says:
-// below SERIALIZED only the thread that initialised MPI may use the package, so
-// lock the main goroutine to it in init, and call [Prepare]
-// before MPI starts. [OpenComm] attaches to any communicator
-// by its Fortran handle. MPI calls of the program's own must not run at the same
-// time as this package's, unless MPI grants MPI_THREAD_MULTIPLE: wrap them in [Do].
+// [Run] and [Open] start MPI with MPI_THREAD_SERIALIZED, or attach where other code
+// (gompi, C) has started it. They then allow what MPI_Query_thread says: below
+// SERIALIZED only the thread that initialised MPI may use the package. Such a program
+// locks its main goroutine to that thread in init, and calls [Prepare] before MPI
+// starts. [OpenComm] attaches to any intra-communicator by its Fortran handle. MPI calls
+// of the program's own must not run at the same time as this package's, unless MPI
+// grants MPI_THREAD_MULTIPLE: wrap them in [Do].
 //
-// Before it starts Open MPI the package sets, unless the user has set them,
-// OMPI_MCA_osc=sm,pt2pt (osc/rdma of Open MPI 4.1 ends the process in
-// MPI_Compare_and_swap) and, where ranks exceed cores, OMPI_MCA_mpi_yield_when_idle=1;
-// where nodes turn out to share a machine, it tells Open MPI later. On several nodes
-// Go gets a second P where it has one, unless GOMAXPROCS is set: with a single one each
-// operation on a far rank may cost a wake-up of the Go runtime's. The library, its
-// version and its one-sided component are identified first, and what is known to
-// be broken is refused; then each window with far ranks tests itself when it opens.
+// Before it starts Open MPI the package sets OMPI_MCA_osc=sm,pt2pt, as osc/rdma of
+// Open MPI 4.1 ends the process in MPI_Compare_and_swap. Where ranks exceed cores it
+// sets OMPI_MCA_mpi_yield_when_idle=1. A user's setting wins. Where nodes turn out to
+// share a machine, it turns the yield on later. On several nodes a GOMAXPROCS of 1
+// becomes 2, unless the user has set it: with one P each operation on a far rank may
+// wake a thread of the Go runtime. The package identifies the library, its version and
+// its one-sided component first, and refuses what is known to be broken. Each window
+// with far ranks tests itself when it opens.
 //
 // # Memory
 //
@@ -41,14 +41,15 @@
 // A rank that awaits a word in node memory watches it for 3000 reads (about 1 us),
 // then gives the processor away (sched_yield) between looks, and sleeps on a futex
 // when 500 us have passed; a CPU write into the awaited part wakes it. In a window
-// with far ranks, whose writes wake nobody, it lets MPI progress between looks and
+// with far ranks, whose writes wake no sleeper, it lets MPI progress between looks and
 // takes naps of at most a sixteenth of the time waited, 200 us at most. A far word
 // is polled, one remote operation each, with a pause that doubles from 1 us to
 // 100 us.
 //
-// Under MPICH, whose calls spin, ranks that are more than the cores of their machine
-// wait for the answers to their operations outside MPI_Win_flush, with naps of 75 us
-// in which others run: see docs/decisions/0002-mpi.md.
+// In collective calls a rank yields for 2 ms and then naps, or naps at once where ranks
+// exceed cores. Under MPICH, whose calls spin, such ranks also wait for the results of
+// their operations outside MPI_Win_flush, with naps of 75 us in which others run: see
+// docs/decisions/0002-mpi.md.
 //
 // # Progress
 //

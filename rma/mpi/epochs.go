@@ -3,7 +3,7 @@
 package mpi
 
 // #include <stdlib.h>
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
@@ -17,26 +17,26 @@ import (
 // per rank.
 type epochs struct {
 	c      *comm
-	win    *C.rl_win
+	win    *C.shim_win
 	number int
 	probe  bool
 }
 
-// OpenEpochs opens the window behind MPI_Win_lock. Collective. While a rank is
-// inside Lock, other goroutines' MPI calls wait.
+// OpenEpochs opens the window behind MPI_Win_lock. Collective. While a rank is inside Lock,
+// MPI calls of its other goroutines wait.
 func (c *comm) OpenEpochs() (rma.Epochs, error) {
 	if err := c.Barrier(); err != nil {
 		return nil, err
 	}
 	// Open MPI's selection is checked here on one node too: there MPI_Win_allocate
 	// is what would choose a broken component.
-	if err := denied(process.library, process.osc); err != nil {
+	if err := refuseDefects(process.library, process.osc); err != nil {
 		return nil, err
 	}
-	e := &epochs{c: c, win: (*C.rl_win)(C.calloc(1, C.sizeof_rl_win)), number: register("MPI_Win_lock")}
+	e := &epochs{c: c, win: (*C.shim_win)(C.calloc(1, C.sizeof_shim_win)), number: register("MPI_Win_lock")}
 	e.win.number = C.int32_t(e.number)
 	var err error
-	if rc := C.rl_epochs_open(c.h, e.win); rc != C.MPI_SUCCESS {
+	if rc := C.shim_epochs_open(c.h, e.win); rc != C.MPI_SUCCESS {
 		err = failed("MPI_Win_allocate", rc)
 	}
 	if err := rma.Agree(c, err); err != nil {
@@ -45,13 +45,13 @@ func (c *comm) OpenEpochs() (rma.Epochs, error) {
 	// MPI_Win_lock may return before the lock is held. In Open MPI's osc/sm it does
 	// not; elsewhere an operation inside the epoch and its flush make sure.
 	e.probe = !(Library == "Open MPI" && c.node.Count == 1)
-	C.rl_helper_need(1) // MPICH's target must take part
+	C.shim_helper_need(1) // MPICH's target must take part
 	return e, nil
 }
 
 func (e *epochs) Lock(target int, exclusive bool) error {
-	rc := C.rl_epochs_lock(e.win, C.int(target), flag(exclusive), flag(e.probe))
-	show(e.win)
+	rc := C.shim_epochs_lock(e.win, C.int(target), flag(exclusive), flag(e.probe))
+	yieldToScheduler(e.win)
 	if rc != C.MPI_SUCCESS {
 		return failed(fmt.Sprintf("MPI_Win_lock of rank %d", target), rc)
 	}
@@ -59,7 +59,7 @@ func (e *epochs) Lock(target int, exclusive bool) error {
 }
 
 func (e *epochs) Unlock(target int) error {
-	if rc := C.rl_epochs_unlock(e.win, C.int(target)); rc != C.MPI_SUCCESS {
+	if rc := C.shim_epochs_unlock(e.win, C.int(target)); rc != C.MPI_SUCCESS {
 		return failed(fmt.Sprintf("MPI_Win_unlock of rank %d", target), rc)
 	}
 	return nil
@@ -69,8 +69,8 @@ func (e *epochs) Free() error {
 	if err := e.c.Barrier(); err != nil {
 		return err
 	}
-	C.rl_helper_need(-1)
-	rc := C.rl_epochs_free(e.win)
+	C.shim_helper_need(-1)
+	rc := C.shim_epochs_free(e.win)
 	C.free(unsafe.Pointer(e.win))
 	unregister(e.number)
 	if rc != C.MPI_SUCCESS {

@@ -3,12 +3,12 @@
 package mpi
 
 var (
-	Denied      = denied
+	Denied      = refuseDefects
 	LibraryName = libraryName
 	Hung        = hung
-	Share       = share
-	Spare       = spare
+	Share       = enableYield
+	Spare       = ensureTwoPs
 )
 
 // LeaveFinalize has MPI_Finalize left behind as soon as it is called.
-func LeaveFinalize() { patience = 0 }
+func LeaveFinalize() { finalizeTimeout = 0 }

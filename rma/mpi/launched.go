@@ -19,7 +19,7 @@ const (
 // Config of Open. The zero value is right for most programs.
 type Config struct {
 	Progress     Progress
-	FlushTimeout time.Duration // after which a call into MPI counts as hung; 0: RMALOCK_FLUSH_TIMEOUT, or 60 s
+	FlushTimeout time.Duration // after which a call into MPI counts as hung; 0: RMALOCK_FLUSH_TIMEOUT as a Go duration, or 60 s
 }
 
 // launchers are the variables in which launchers tell the size of the job.

@@ -3,7 +3,7 @@
 package mpi
 
 // #include <unistd.h>
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// segment is the memory of a window on this node: one part per node-mate, each on
-// its own pages. A part is 16 words for the window itself, then the user's words:
+// segment is the memory of a window on this node: one part per rank of the node, each on
+// its own pages. A part has 16 header words, then the user's words:
 //
 //	word 0 to 4   the self-test's
-//	word 8 to 11  ranks asleep on words of the part (rma.HeaderBytes before the words)
-//	word 12       low half: futex, counts wake-ups
+//	word 8 to 11  ranks asleep on words of the part (rma.HeaderBytes before the user's words)
+//	word 12       low half: futex; counts wake-ups
 type segment struct {
 	mem    unsafe.Pointer
 	bytes  int64
@@ -30,36 +30,37 @@ type segment struct {
 }
 
 const (
-	head     = C.RL_HEAD // words before the user's
-	page     = 4096
-	wordBeat = 12
+	headerWords = C.SHIM_HEADER_WORDS
+	pageBytes   = 4096
+	futexWord   = 12
 )
 
-// part is the address of a node-mate's part.
-func (s *segment) part(mate int) unsafe.Pointer { return unsafe.Add(s.mem, int64(mate)*s.stride) }
-
-// word is the address of a word of a node-mate; the window's own have negative
-// displacements.
-func (s *segment) word(mate, disp int) *int64 {
-	return (*int64)(unsafe.Add(s.part(mate), (head+disp)*8))
+// part is the address of the part of a rank of the node.
+func (s *segment) part(nodeRank int) unsafe.Pointer {
+	return unsafe.Add(s.mem, int64(nodeRank)*s.stride)
 }
 
-// own is the address of one of the window's own words.
-func (s *segment) own(mate, word int) *int64 { return (*int64)(unsafe.Add(s.part(mate), word*8)) }
+// word is the address of one of the user's words.
+func (s *segment) word(nodeRank, disp int) *int64 { return s.header(nodeRank, headerWords+disp) }
 
-// asleep counts the ranks that sleep on a word of a mate, and on some others.
-func (s *segment) asleep(mate, disp int) *uint32 {
-	return rma.SleeperCount(unsafe.Pointer(s.word(mate, 0)), disp)
+// header is the address of a header word.
+func (s *segment) header(nodeRank, word int) *int64 {
+	return (*int64)(unsafe.Add(s.part(nodeRank), word*8))
 }
 
-// beats is the futex of all who sleep on a mate's part.
-func (s *segment) beats(mate int) *uint32 {
-	return (*uint32)(unsafe.Pointer(s.own(mate, wordBeat)))
+// sleepers is the counter of the ranks that sleep on a word; words share counters.
+func (s *segment) sleepers(nodeRank, disp int) *uint32 {
+	return rma.SleeperCount(unsafe.Pointer(s.word(nodeRank, 0)), disp)
+}
+
+// futexSeq is the futex of all ranks that sleep on a part: a wake-up increments it.
+func (s *segment) futexSeq(nodeRank int) *uint32 {
+	return (*uint32)(unsafe.Pointer(s.header(nodeRank, futexWord)))
 }
 
 func (s *segment) free() {
 	if s.mem != nil {
-		C.rl_unmap(s.mem, C.int64_t(s.bytes))
+		C.shim_unmap(s.mem, C.int64_t(s.bytes))
 		s.mem = nil
 	}
 }
@@ -69,17 +70,16 @@ func (s *segment) free() {
 // also places it on its own NUMA node. Collective over the node; it never leaves
 // one rank waiting because another failed.
 func (c *comm) newSegment(name string, words int) (*segment, error) {
-	mates := len(c.node.Ranks)
-	stride := (int64(head+words)*8 + page - 1) / page * page
-	s := &segment{stride: stride, bytes: stride * int64(mates)}
+	stride := (int64(headerWords+words)*8 + pageBytes - 1) / pageBytes * pageBytes
+	s := &segment{stride: stride, bytes: stride * int64(len(c.node.Ranks))}
 
 	fd, err := -1, error(nil)
-	if free := available(); c.mate == 0 && s.bytes > free {
+	if free := available(); c.nodeRank == 0 && s.bytes > free {
 		err = fmt.Errorf("mpi: window %q needs %d bytes on %s, which has %d available: %w", name, s.bytes, host(), free, rma.ErrTransport)
-	} else if c.mate == 0 {
+	} else if c.nodeRank == 0 {
 		var errno error
 		var f C.int
-		if f, errno = C.rl_memfd(C.int64_t(s.bytes)); f < 0 {
+		if f, errno = C.shim_memfd(C.int64_t(s.bytes)); f < 0 {
 			err = fmt.Errorf("mpi: window %q: no memory file of %d bytes on %s: %w: %w", name, s.bytes, host(), errno, rma.ErrTransport)
 		}
 		fd = int(f)
@@ -88,7 +88,7 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 	if gerr != nil {
 		return nil, gerr
 	}
-	if c.mate != 0 && at[1] >= 0 {
+	if c.nodeRank != 0 && at[1] >= 0 {
 		path := fmt.Sprintf("/proc/%d/fd/%d", at[0], at[1])
 		if fd, err = syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0); err != nil {
 			fd = -1
@@ -97,11 +97,11 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 		}
 	}
 	if fd >= 0 {
-		switch errno := syscall.Errno(C.rl_fill(C.int(fd), C.int64_t(stride*int64(c.mate)), C.int64_t(stride))); {
+		switch errno := syscall.Errno(C.shim_allocate(C.int(fd), C.int64_t(stride*int64(c.nodeRank)), C.int64_t(stride))); {
 		case errno != 0:
 			err = fmt.Errorf("mpi: window %q: %s has no memory for %d bytes of rank %d: %w: %w", name, host(), stride, c.rank, errno, rma.ErrTransport)
 		default:
-			if s.mem = C.rl_map(C.int(fd), C.int64_t(s.bytes)); s.mem == nil {
+			if s.mem = C.shim_map(C.int(fd), C.int64_t(s.bytes)); s.mem == nil {
 				err = fmt.Errorf("mpi: window %q: cannot map %d bytes on %s: %w", name, s.bytes, host(), rma.ErrTransport)
 			}
 		}

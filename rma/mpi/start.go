@@ -4,7 +4,7 @@ package mpi
 
 // #cgo linux LDFLAGS: -ldl
 // #include <stdlib.h>
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
@@ -49,9 +49,9 @@ func Run(f func(rma.Comm) error) error {
 		return err
 	}
 	if err := f(w); err != nil {
-		if !w.meet(2 * time.Second) {
+		if !w.barrierWithin(2 * time.Second) {
 			fmt.Fprintf(os.Stderr, "rmalock: rank %d: %v\n", w.Rank(), err)
-			time.Sleep(telling)
+			time.Sleep(flushStderrFor)
 			w.Abort(1)
 		}
 		w.end(true)
@@ -60,24 +60,29 @@ func Run(f func(rma.Comm) error) error {
 	return w.Close()
 }
 
-// Open starts MPI, or attaches to it where it is started, and returns the world of
-// all its ranks. Collective.
+// Open starts MPI, or attaches to it where it is started, and returns the world of all its
+// ranks. Collective: a rank that waits for the others longer than the flush time-out returns
+// rma.ErrPeer.
 func Open(cfg Config) (*World, error) {
-	return open(cfg, func(c *C.rl_comm) C.int { return C.rl_comm_world(c) })
+	return open(cfg, func(c *comm) C.int { return C.shim_comm_world(c.h, c.req) })
 }
 
-// OpenComm attaches to a communicator of an MPI that somebody else has started, by
-// its Fortran handle (MPI_Comm_c2f), which any binding can give. The communicator
-// is duplicated. Collective over it.
+// OpenComm attaches to an intra-communicator of an MPI that other code has started, by its
+// Fortran handle (MPI_Comm_c2f), which any binding can give. The communicator is duplicated.
+// Collective over it, with errors as Open has them.
 func OpenComm(fortran int, cfg Config) (*World, error) {
-	return open(cfg, func(c *C.rl_comm) C.int { return C.rl_comm_fortran(C.int(fortran), c) })
+	return open(cfg, func(c *comm) C.int { return C.shim_comm_fortran(C.int(fortran), c.h, c.req) })
 }
 
-func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
+func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 	p := &process
 	p.Lock()
 	defer p.Unlock()
-	if p.done || C.rl_finalized() != 0 {
+	limit, err := cfg.timeout()
+	if err != nil {
+		return nil, err
+	}
+	if p.done || C.shim_finalized() != 0 {
 		return nil, fmt.Errorf("mpi: MPI was finalised and cannot start again in this process: %w", rma.ErrTransport)
 	}
 	if p.open == 0 {
@@ -86,22 +91,19 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 		}
 	}
 	c := newComm()
-	if rc := get(c.h); rc != C.MPI_SUCCESS {
-		return nil, failed("opening the communicator", rc)
-	}
-	if err := c.learn(); err != nil {
+	if err := c.open(duplicate, limit); err != nil {
 		return nil, err
 	}
-	if c.crowded {
-		share()
+	if c.oversubscribed {
+		enableYield()
 	}
 	if n := jobSize(); p.started && n > 1 && c.Size() == 1 {
 		return nil, fmt.Errorf("mpi: the launcher started %d ranks, but %s sees one: this program was built for %s and started by another library's mpirun (use mpirun.openmpi or mpirun.mpich to match): %w",
 			n, p.library, Library, rma.ErrRefused)
 	}
 	if c.node.Count > 1 {
-		spare()
-		if err := denied(p.library, p.osc); err != nil {
+		ensureTwoPs()
+		if err := refuseDefects(p.library, p.osc); err != nil {
 			return nil, err
 		}
 		if p.level == threadMultiple && strings.HasPrefix(p.library, "Open MPI v4.") {
@@ -109,7 +111,6 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 				p.library, rma.ErrRefused)
 		}
 	}
-	limit := cfg.timeout()
 	life, err := c.newLiveness(limit)
 	if err != nil {
 		return nil, err
@@ -119,10 +120,28 @@ func open(cfg Config, get func(*C.rl_comm) C.int) (*World, error) {
 	return &World{c, life}, nil
 }
 
-// spare gives Go a second P where it has one, unless the user has decided. The only P of
-// a process is taken away from a call into C that the runtime's monitor sees twice, some 75 us
-// apart, which an operation on a far rank may well last; with one that is idle it waits for 10 ms.
-func spare() {
+// open duplicates a communicator into c, and learns its ranks. A rank may never come: it may
+// have ended MPI.
+func (c *comm) open(duplicate func(*comm) C.int, limit time.Duration) error {
+	const what = "opening the communicator"
+	if rc := duplicate(c); rc != C.MPI_SUCCESS {
+		return failed(what, rc)
+	}
+	err := c.wait(what, limit)
+	if errors.Is(err, errTimeout) {
+		return fmt.Errorf("mpi: %s on %s: after %v some of its ranks have not called Open or OpenComm: they ended MPI, died or are late. RMALOCK_FLUSH_TIMEOUT sets the time: %w",
+			what, host(), limit, rma.ErrPeer)
+	}
+	if err != nil {
+		return err
+	}
+	return c.learn()
+}
+
+// ensureTwoPs gives Go a second P where it has one, unless the user has set GOMAXPROCS. The
+// runtime's monitor takes the only P of a process from a call into C that it sees twice, some
+// 75 us apart; many operations on far ranks last that long. With an idle P it waits for 10 ms.
+func ensureTwoPs() {
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) == 1 {
 		runtime.GOMAXPROCS(2)
 	}
@@ -133,17 +152,16 @@ func start(cfg Config) error {
 	p := &process
 	Prepare()
 	var started, level C.int
-	if rc := C.rl_start(&started, &level); rc != C.MPI_SUCCESS {
+	if rc := C.shim_start(&started, &level); rc != C.MPI_SUCCESS {
 		return failed("MPI_Init_thread", rc)
 	}
-	C.rl_level(&level)
 	p.started, p.level = started != 0, int(level)
 
 	const size = 8192
 	text := (*C.char)(C.malloc(size))
 	defer C.free(unsafe.Pointer(text))
 	var version, subversion C.int
-	if rc := C.rl_versions(&version, &subversion, text, size); rc != C.MPI_SUCCESS {
+	if rc := C.shim_versions(&version, &subversion, text, size); rc != C.MPI_SUCCESS {
 		return failed("MPI_Get_version", rc)
 	}
 	p.library = libraryName(C.GoString(text))
@@ -152,7 +170,7 @@ func start(cfg Config) error {
 	}
 	name := C.CString("osc")
 	defer C.free(unsafe.Pointer(name))
-	if Library == "Open MPI" && C.rl_cvar(name, text, size) == C.MPI_SUCCESS {
+	if Library == "Open MPI" && C.shim_control_variable(name, text, size) == C.MPI_SUCCESS {
 		p.osc = C.GoString(text)
 	}
 
@@ -165,7 +183,7 @@ func start(cfg Config) error {
 		p.helper = false
 	}
 	if p.helper {
-		if rc := C.rl_helper_start(); rc != 0 {
+		if rc := C.shim_helper_start(); rc != 0 {
 			return fmt.Errorf("mpi: cannot start the progress helper (pthread_create: error %d): %w", rc, rma.ErrTransport)
 		}
 	}
@@ -202,14 +220,14 @@ func (w *World) Close() error {
 }
 
 // Abort ends all ranks of the job now.
-func (w *World) Abort(code int) { C.rl_abort(C.int(code)) }
+func (w *World) Abort(code int) { C.shim_abort(C.int(code)) }
 
-// patience is the time that MPI_Finalize has before it is left behind.
-var patience = time.Minute
+// finalizeTimeout is the time that MPI_Finalize has before it is left behind.
+var finalizeTimeout = time.Minute
 
 func init() {
 	if Library == "MPICH" {
-		patience = time.Second
+		finalizeTimeout = time.Second
 	}
 }
 
@@ -224,7 +242,7 @@ func (w *World) end(all bool) {
 		unwatch()
 		if p.started {
 			p.done = true
-			C.rl_finalize(C.int64_t(patience), C.int64_t(time.Second))
+			C.shim_finalize(C.int64_t(finalizeTimeout), C.int64_t(time.Second))
 		}
 	}
 }
@@ -234,20 +252,23 @@ func (w *World) end(all bool) {
 func Do(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	C.rl_lock()
-	defer C.rl_unlock()
+	C.shim_lock()
+	defer C.shim_unlock()
 	f()
 }
 
 // failed makes an error of an MPI return code.
 func failed(what string, rc C.int) error {
-	if rc == C.RL_WRONG_THREAD {
+	if rc == C.SHIM_INTERCOMM {
+		return fmt.Errorf("mpi: %s: the handle is that of an inter-communicator; pass an intra-communicator (MPI_Intercomm_merge makes one): %w", what, rma.ErrRefused)
+	}
+	if rc == C.SHIM_WRONG_THREAD {
 		return fmt.Errorf("mpi: %s: MPI was started with %s and this is another thread than the one that started it: call runtime.LockOSThread in the main goroutine's init, or start MPI with MPI_THREAD_SERIALIZED: %w",
 			what, threadNames[process.level], rma.ErrRefused)
 	}
 	text := (*C.char)(C.malloc(4096))
 	defer C.free(unsafe.Pointer(text))
-	C.rl_error_text(rc, text, 4096)
+	C.shim_error_text(rc, text, 4096)
 	return fmt.Errorf("mpi: %s: %s (%s): %w", what, C.GoString(text), process.library, rma.ErrTransport)
 }
 

@@ -2,7 +2,7 @@
 
 package mpi
 
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/rmalock/rmalock/rma"
 )
 
 // hungStatus is the exit status of a process that the watchdog ended.
@@ -36,21 +38,31 @@ func unregister(number int) {
 	delete(names.of, number)
 }
 
-// telling is the time that a launcher has to read what a rank said before the job is
-// aborted: MPICH's loses what it has not read.
-const telling = 200 * time.Millisecond
+// flushStderrFor is the time that a launcher has to read standard error before the job is
+// aborted. MPICH's launcher loses what it has not read.
+const flushStderrFor = 200 * time.Millisecond
 
 var stopWatch chan struct{}
 
+// timeoutVariable sets Config.FlushTimeout where the program does not.
+const timeoutVariable = "RMALOCK_FLUSH_TIMEOUT"
+
 // timeout is the time after which a call into MPI counts as hung.
-func (cfg Config) timeout() time.Duration {
-	if cfg.FlushTimeout > 0 {
-		return cfg.FlushTimeout
+func (cfg Config) timeout() (time.Duration, error) {
+	text, set := os.LookupEnv(timeoutVariable)
+	switch {
+	case cfg.FlushTimeout < 0:
+		return 0, fmt.Errorf("mpi: Config.FlushTimeout is %v, want a positive duration, or 0 for the default: %w", cfg.FlushTimeout, rma.ErrRefused)
+	case cfg.FlushTimeout > 0:
+		return cfg.FlushTimeout, nil
+	case !set || text == "":
+		return time.Minute, nil
 	}
-	if d, err := time.ParseDuration(os.Getenv("RMALOCK_FLUSH_TIMEOUT")); err == nil && d > 0 {
-		return d
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("mpi: %s is %q, want a positive number with its unit, as in 90s, 5m or 1h: %w", timeoutVariable, text, rma.ErrRefused)
 	}
-	return 60 * time.Second
+	return d, nil
 }
 
 // watch starts the watchdog: it ends the process when one call has been inside MPI
@@ -71,25 +83,25 @@ func watch(limit time.Duration) {
 				return
 			case <-tick.C:
 			}
-			call := C.rl_current()
-			if call.since_ns == 0 || int64(C.rl_now())-int64(call.since_ns) < int64(limit) {
+			call := C.shim_current_call()
+			if call.since_ns == 0 || int64(C.shim_now())-int64(call.since_ns) < int64(limit) {
 				continue
 			}
-			again := C.rl_current()
+			again := C.shim_current_call()
 			if again.since_ns != call.since_ns {
 				continue
 			}
 			fmt.Fprintln(os.Stderr, hung(int(call.target), int(call.window), limit))
-			quit()
+			endJob()
 		}
 	}()
 }
 
-// quit ends the job, and this process at any rate: MPI_Abort, which tells the launcher,
-// is called while another thread hangs inside MPI.
-func quit() {
-	time.Sleep(telling)
-	go C.rl_abort(hungStatus)
+// endJob ends the job by MPI_Abort, while another thread hangs inside MPI. Where MPI_Abort
+// hangs too, it ends this process after 2 s.
+func endJob() {
+	time.Sleep(flushStderrFor)
+	go C.shim_abort(hungStatus)
 	time.Sleep(2 * time.Second)
 	os.Exit(hungStatus)
 }

@@ -3,7 +3,7 @@
 package mpi
 
 // #include <stdlib.h>
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
@@ -19,11 +19,11 @@ import (
 // an MPI window over the rank's part, which then tests itself.
 func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	err := spec.Validate()
-	print := int64(0)
+	fingerprint := int64(0)
 	if err == nil {
-		print = spec.Fingerprint()
+		fingerprint = spec.Fingerprint()
 	}
-	m, rerr := c.reduce(reduceMax, print, -print)
+	m, rerr := c.reduce(reduceMax, fingerprint, -fingerprint)
 	if rerr != nil {
 		return nil, rerr
 	}
@@ -51,39 +51,39 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 			AtomicWithCPU: c.node.Count == 1, NativeSwap: true,
 		},
 		Base: unsafe.Pointer(s.word(0, 0)), Stride: uintptr(s.stride),
-		Crowded: c.crowded,
+		Crowded: c.oversubscribed,
 	}), nil
 }
 
 // openFar puts an MPI window over the rank's part.
 func (t *transport) openFar() error {
 	c := t.c
-	t.win = (*C.rl_win)(C.calloc(1, C.sizeof_rl_win))
+	t.win = (*C.shim_win)(C.calloc(1, C.sizeof_shim_win))
 	t.win.number = C.int32_t(t.number)
 	if err := c.Barrier(); err != nil {
 		return err
 	}
-	part := t.s.part(c.mate)
+	part := t.s.part(c.nodeRank)
 	var err error
-	if rc := C.rl_win_create(c.h, part, C.int64_t(t.s.stride), t.win); rc != C.MPI_SUCCESS {
+	if rc := C.shim_win_create(c.h, part, C.int64_t(t.s.stride), t.win); rc != C.MPI_SUCCESS {
 		err = failed(fmt.Sprintf("window %q: MPI_Win_create over %d nodes (osc %q)", t.spec.Name, c.node.Count, process.osc), rc)
 	}
 	if err := rma.Agree(c, err); err != nil {
 		return err
 	}
-	C.rl_helper_need(1)
+	C.shim_helper_need(1)
 	return t.selfTest()
 }
 
 // transport carries a window's operations on far words and ranks, and waits.
 type transport struct {
-	c       *comm
-	s       *segment
-	spec    rma.Spec
-	number  int
-	win     *C.rl_win         // nil on one node
-	data    [C.RL_MAX][]int64 // the caller's slice of a pending GetBulk
-	crowded int               // waits that skip the yields
+	c          *comm
+	s          *segment
+	spec       rma.Spec
+	number     int
+	win        *C.shim_win                 // nil on one node
+	data       [C.SHIM_MAX_PENDING][]int64 // the caller's slice of a pending GetBulk
+	skipYields int                         // waits that go to sleep at once
 }
 
 var _ rma.Transport = (*transport)(nil)
@@ -92,7 +92,7 @@ func (t *transport) Issue(o rma.Operation) {
 	i := t.win.nops
 	t.win.nops++
 	p := &t.win.ops[i]
-	p.kind, p.op, p.cls, p.done = C.uint8_t(o.Kind), C.uint8_t(o.Op), C.uint8_t(o.Class), 0
+	p.kind, p.op, p.class, p.state = C.uint8_t(o.Kind), C.uint8_t(o.Op), C.uint8_t(o.Class), C.SHIM_QUEUED
 	p.target, p.slot = C.int32_t(o.Target), C.int32_t(o.Slot)
 	p.disp, p.operand, p.compare, p.words = C.int64_t(o.Disp), C.int64_t(o.Operand), C.int64_t(o.Compare), 1
 	if o.Kind == rma.KindPutBulk || o.Kind == rma.KindGetBulk {
@@ -106,12 +106,12 @@ func (t *transport) Issue(o rma.Operation) {
 }
 
 func (t *transport) Flush(target int, r *rma.Results) (int, error) {
-	rc := C.rl_flush(t.win, C.int(target))
-	show(t.win)
+	rc := C.shim_flush(t.win, C.int(target))
+	yieldToScheduler(t.win)
 	kept := C.int32_t(0)
 	for i := range t.win.nops {
 		p := &t.win.ops[i]
-		if p.done == 0 && target >= 0 && int(p.target) != target {
+		if p.state == C.SHIM_QUEUED && target >= 0 && int(p.target) != target {
 			t.data[kept] = t.data[i]
 			t.win.ops[kept] = *p
 			kept++
@@ -136,20 +136,27 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	return int(kept), nil
 }
 
-// showEvery is less than the 10 ms after which the Go scheduler takes a goroutine for one
-// that does not end.
-const showEvery = 5 * time.Millisecond
+// yieldEvery is less than the 10 ms after which the Go runtime's monitor takes the P of a
+// goroutine.
+const yieldEvery = 5 * time.Millisecond
 
-// show comes after a call into C, and has the Go scheduler see that the caller is not stuck.
-// A goroutine that makes one call after the other does not pass through the scheduler by
-// itself. After 10 ms the runtime's monitor takes its P away at every look, and looks
-// again 75 us later, as it has found something to do: a thread that wakes for each look, on a core where
-// a rank spins inside MPI. See docs/decisions/0002-mpi.md.
-func show(w *C.rl_win) {
-	if w.since_ns-w.shown_ns > C.int64_t(showEvery) {
-		w.shown_ns = w.since_ns
+// yieldToScheduler follows a call into C, and calls runtime.Gosched at most every 5 ms. A
+// goroutine that makes one such call after the other does not pass through the scheduler by
+// itself. After 10 ms the runtime's monitor takes its P, and looks again every 20 us: a thread
+// that wakes on the core of a rank that spins. See docs/decisions/0002-mpi.md.
+func yieldToScheduler(w *C.shim_win) {
+	if w.since_ns-w.yielded_ns > C.int64_t(yieldEvery) {
+		w.yielded_ns = w.since_ns
 		runtime.Gosched()
 	}
+}
+
+// SyncInboundStores returns when what arrived before is stored: the thread of this process that
+// copies it holds the mutex meanwhile.
+func (t *transport) SyncInboundStores() error {
+	C.shim_lock()
+	C.shim_unlock()
+	return nil
 }
 
 // Free closes the window. Collective.
@@ -159,8 +166,8 @@ func (t *transport) Free() error {
 	}
 	var err error
 	if t.win != nil {
-		C.rl_helper_need(-1)
-		if rc := C.rl_win_free(t.win); rc != C.MPI_SUCCESS {
+		C.shim_helper_need(-1)
+		if rc := C.shim_win_free(t.win); rc != C.MPI_SUCCESS {
 			err = failed(fmt.Sprintf("window %q: MPI_Win_free", t.spec.Name), rc)
 		}
 		C.free(unsafe.Pointer(t.win))

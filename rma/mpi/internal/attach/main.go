@@ -2,7 +2,7 @@
 
 // Command attach is a program whose MPI gompi has started: gompi carries its
 // messages, and its locks attach to the same MPI. With the argument "multiple" it
-// asks for MPI_THREAD_MULTIPLE.
+// probesPerTimeout for MPI_THREAD_MULTIPLE.
 package main
 
 import (

@@ -2,7 +2,7 @@
 
 package mpi
 
-// #include "rl.h"
+// #include "shim.h"
 import "C"
 
 import (
@@ -15,36 +15,35 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Prepare sets what Open MPI needs to be right and fast, unless the user has:
-// mpirun --mca and the environment both arrive as OMPI_MCA_*. It must come before
-// MPI_Init. Open calls it; a program in which somebody else starts MPI should call
-// it first.
+// Prepare sets Open MPI's variables OMPI_MCA_osc and OMPI_MCA_mpi_yield_when_idle where the
+// user has not; mpirun --mca sets them too. It must come before MPI_Init. Open calls it. A
+// program in which other code starts MPI should call it first.
 func Prepare() {
-	if Library != "Open MPI" || C.rl_initialized() != 0 {
+	if Library != "Open MPI" || C.shim_initialized() != 0 {
 		return
 	}
-	unless := func(name, value string) {
+	setDefault := func(name, value string) {
 		if _, set := os.LookupEnv(name); !set {
 			os.Setenv(name, value)
 		}
 	}
-	unless("OMPI_MCA_osc", "sm,pt2pt") // rdma crashes in Compare_and_swap; Debian's file excludes pt2pt
-	// A rank that waits inside MPI shares its core, unless each has one: then a yield
-	// makes an operation on a far rank slower where others compute, for it comes back late.
+	setDefault("OMPI_MCA_osc", "sm,pt2pt") // rdma crashes in Compare_and_swap; Debian's file excludes pt2pt
+	// Where ranks exceed cores, a rank that waits inside MPI yields its core. Where each rank
+	// has one, a yield beside a process that computes makes far operations slower.
 	if n, err := strconv.Atoi(os.Getenv("OMPI_COMM_WORLD_LOCAL_SIZE")); err != nil || n > runtime.NumCPU() {
-		unless(yielding, "1")
+		setDefault(yieldVariable, "1")
 	}
 }
 
-// yielding is what tells Open MPI whether to yield while it waits.
-const yielding = "OMPI_MCA_mpi_yield_when_idle"
+// yieldVariable tells Open MPI whether to yield while it waits.
+const yieldVariable = "OMPI_MCA_mpi_yield_when_idle"
 
-// share has Open MPI yield where Prepare could not know that ranks are more than cores, as
-// nodes can be containers of one machine; unless the user has said otherwise. It reports
-// whether Open MPI did before.
-func share() bool {
-	_, set := os.LookupEnv(yielding)
-	return !set && C.rl_yield() != 0
+// enableYield turns on Open MPI's yield where ranks exceed the cores of a machine that several
+// nodes share (containers): Prepare knows of one node only. A user's setting wins. It reports
+// whether Open MPI yielded before.
+func enableYield() bool {
+	_, set := os.LookupEnv(yieldVariable)
+	return !set && C.shim_openmpi_yields() != 0
 }
 
 // A defect is a one-sided component that ends the process or corrupts memory, so
@@ -61,9 +60,9 @@ var defects = []defect{
 	{"Open MPI v5.", "ucx", "osc/ucx overflows its request pool", "set OMPI_MCA_osc=sm,rdma"},
 }
 
-// denied refuses a library whose selection of one-sided components admits a
+// refuseDefects refuses a library whose selection of one-sided components admits a
 // defect. selection is Open MPI's list: "sm,pt2pt", or "^ucx,pt2pt" for all but.
-func denied(library, selection string) error {
+func refuseDefects(library, selection string) error {
 	for _, d := range defects {
 		if !strings.HasPrefix(library, d.library) || !admits(selection, d.component) {
 			continue

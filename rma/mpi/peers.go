@@ -12,19 +12,19 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// lifeCheck is the time between two looks, of a rank that waits, whether its node-mates
-// live. A look costs some 10 us for each of them.
+// lifeCheck is the time after which a rank that waits looks again whether its node-mates live.
+// A look costs some 10 us for each of them.
 const lifeCheck = time.Second
 
-// learnMates learns the process ids of the node-mates. Collective over the node.
-func (c *comm) learnMates() error {
+// learnPeers learns the process ids of the node-mates. Collective over the node.
+func (c *comm) learnPeers() error {
 	ids, err := c.gather([]int64{int64(os.Getpid())}, true)
 	if err != nil {
 		return err
 	}
 	pids := make([]int, len(ids))
 	for i, id := range ids {
-		if pids[i] = int(id); gone(pids[i]) {
+		if pids[i] = int(id); exited(pids[i]) {
 			return nil // in another container, where its number says nothing
 		}
 	}
@@ -32,19 +32,18 @@ func (c *comm) learnMates() error {
 	return nil
 }
 
-// matesLive reports a node-mate that died: who waits for it would wait for ever. what
-// says who asks.
-func (c *comm) matesLive(what string) error {
-	for m, pid := range c.pids {
-		if m != c.mate && gone(pid) {
-			return fmt.Errorf("mpi: %s: rank %d (process %d on %s) is gone: %w", what, c.node.Ranks[m], pid, host(), rma.ErrPeer)
+// peersLive returns an error that names a node-mate that died. what is the caller's operation.
+func (c *comm) peersLive(what string) error {
+	for i, pid := range c.pids {
+		if i != c.nodeRank && exited(pid) {
+			return fmt.Errorf("mpi: %s: rank %d (process %d on %s) is gone: %w", what, c.node.Ranks[i], pid, host(), rma.ErrPeer)
 		}
 	}
 	return nil
 }
 
-// gone reports whether a process has ended, waited for or not.
-func gone(pid int) bool {
+// exited reports whether a process has ended, waited for or not.
+func exited(pid int) bool {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 		return true
 	}

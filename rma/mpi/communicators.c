@@ -1,0 +1,111 @@
+//go:build cgo
+
+#include "calls.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+// Calls that block in MPI come after a barrier of all members. So they hold the mutex for as
+// long as the call takes, and not until the last rank arrives.
+
+static int begin_duplicate(MPI_Comm given, shim_comm *c, MPI_Request *r) {
+	int inter = 0, rc;
+	TRY(MPI_Comm_test_inter(given, &inter));
+	if (inter) return SHIM_INTERCOMM;
+	TRY(progress_open());
+	TRY(MPI_Comm_idup(given, &c->comm, r));
+out:
+	return rc;
+}
+
+int shim_comm_world(shim_comm *c, MPI_Request *r) {
+	ENTER();
+	LEAVE(begin_duplicate(MPI_COMM_WORLD, c, r));
+}
+
+int shim_comm_fortran(int handle, shim_comm *c, MPI_Request *r) {
+	ENTER();
+	MPI_Comm given = MPI_Comm_f2c((MPI_Fint)handle);
+	LEAVE(given == MPI_COMM_NULL ? MPI_ERR_COMM : begin_duplicate(given, c, r));
+}
+
+int shim_comm_split(shim_comm *from, int color, int key, shim_comm *c) {
+	ENTER();
+	LEAVE(MPI_Comm_split(from->comm, color < 0 ? MPI_UNDEFINED : color, key, &c->comm));
+}
+
+int shim_comm_describe(shim_comm *c) {
+	int rc;
+	ENTER();
+	MPI_Comm_set_errhandler(c->comm, MPI_ERRORS_RETURN);
+	TRY(MPI_Comm_rank(c->comm, &c->rank));
+	TRY(MPI_Comm_size(c->comm, &c->size));
+	TRY(MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &c->node));
+	MPI_Comm_set_errhandler(c->node, MPI_ERRORS_RETURN);
+	TRY(MPI_Comm_rank(c->node, &c->node_rank));
+	TRY(MPI_Comm_size(c->node, &c->node_size));
+out:
+	LEAVE(rc);
+}
+
+int shim_comm_free(shim_comm *c) {
+	ENTER();
+	if (c->node != MPI_COMM_NULL) MPI_Comm_free(&c->node);
+	LEAVE(MPI_Comm_free(&c->comm));
+}
+
+int shim_node_ranks(shim_comm *c, int *ranks) {
+	int rc;
+	MPI_Group all = MPI_GROUP_NULL, node = MPI_GROUP_NULL;
+	int *local = malloc(sizeof(int) * c->node_size);
+	ENTER();
+	TRY(MPI_Comm_group(c->comm, &all));
+	TRY(MPI_Comm_group(c->node, &node));
+	for (int i = 0; i < c->node_size; i++) local[i] = i;
+	TRY(MPI_Group_translate_ranks(node, c->node_size, local, all, ranks));
+out:
+	if (all != MPI_GROUP_NULL) MPI_Group_free(&all);
+	if (node != MPI_GROUP_NULL) MPI_Group_free(&node);
+	free(local);
+	LEAVE(rc);
+}
+
+int shim_ibarrier(shim_comm *c, MPI_Request *r) {
+	ENTER();
+	LEAVE(MPI_Ibarrier(c->comm, r));
+}
+
+int shim_iallgather(shim_comm *c, int on_node, const int64_t *in, int n, int64_t *out, MPI_Request *r) {
+	ENTER();
+	LEAVE(MPI_Iallgather(in, n, MPI_INT64_T, out, n, MPI_INT64_T, on_node ? c->node : c->comm, r));
+}
+
+int shim_iallreduce(shim_comm *c, const int64_t *in, int n, int64_t *out, int op, MPI_Request *r) {
+	MPI_Op o = op == SHIM_REDUCE_SUM ? MPI_SUM : op == SHIM_REDUCE_MIN ? MPI_MIN : MPI_MAX;
+	ENTER();
+	LEAVE(MPI_Iallreduce(in, out, n, MPI_INT64_T, o, c->comm, r));
+}
+
+enum { YIELD_FOR_NS = 2000000, NAP_LEAST_NS = 20000, NAP_MOST_NS = 1000000 };
+
+// shim_wait tests the request until it is complete. Between tests it yields for a while where
+// cores are to spare, and else naps, for a sixteenth of the time waited. Yields of many ranks on
+// few cores keep the cores from the rank that all wait for.
+int shim_wait(shim_comm *c, MPI_Request *r, int64_t max_ns) {
+	int64_t start = shim_now();
+	for (;;) {
+		int done = 0, rc;
+		ENTER();
+		rc = MPI_Test(r, &done, MPI_STATUS_IGNORE);
+		pthread_mutex_unlock(&mpi_mutex);
+		if (rc != MPI_SUCCESS || done) return rc;
+		int64_t waited = note_inside() - start;
+		if (waited > max_ns) return SHIM_NOT_YET;
+		if (c->spare_cores && waited < YIELD_FOR_NS) {
+			sched_yield();
+			continue;
+		}
+		int64_t ns = waited / 16;
+		nap(ns < NAP_LEAST_NS ? NAP_LEAST_NS : ns > NAP_MOST_NS ? NAP_MOST_NS : ns);
+	}
+}
