@@ -12,62 +12,16 @@ import (
 	"github.com/rmalock/rmalock/rma/hook"
 )
 
-// WriteText writes the Result for people.
+// WriteText writes the Result for people, in lines of at most 100 columns as long as names
+// are short.
 func (r *Result) WriteText(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: %s on %s", r.Lock, r.Mode, plural(r.Ranks, "rank"), plural(r.Nodes, "node"))
-	switch {
-	case r.Simulated:
-		fmt.Fprintf(&b, ", simulated on %s", r.Machine)
-	case r.Oversubscribed:
-		fmt.Fprintf(&b, " with %s (oversubscribed: more ranks than cores)", plural(r.Cores, "core"))
-	default:
-		fmt.Fprintf(&b, " with %s", plural(r.Cores, "core"))
-	}
-	b.WriteByte('\n')
-	if r.Locks > 1 {
-		fmt.Fprintf(&b, "locks       %d, one at random per acquire\n", r.Locks)
-	}
-	switch {
-	case r.Mode == DHT:
-		fmt.Fprintf(&b, "inserts     %.4g %% of operations, into rank 0's volume by %s\n", 100*r.Writers, plural(r.Ranks-1, "rank"))
-	case r.Writers < 1:
-		fmt.Fprintf(&b, "writers     %.4g %% of acquires\n", 100*r.Writers)
-	}
-	fmt.Fprintf(&b, "transport   %s\n", r.Transport)
-	what := "acquire"
-	if r.Mode == DHT {
-		what = "operation"
-	}
-	fmt.Fprintf(&b, "throughput  %.6g %ss per second (%d in %s)\n", r.PerSecond, what, r.Acquires, duration(r.Seconds*1e9))
-	fmt.Fprintf(&b, "latency     mean %s, median %s, min %s, 99 %% %s, 99.9 %% %s, max %s\n",
-		duration(r.Mean), duration(r.Median), duration(r.Min), duration(r.P99), duration(r.P999), duration(r.Max))
+	r.writeSetting(&b)
+	r.writeFigures(&b)
 	r.writeBand(&b)
-	if r.Inside > 0 {
-		fmt.Fprintf(&b, "inside      mean %s between acquire and release", duration(r.Inside))
-		if r.Writers == 1 && r.Locks == 1 {
-			fmt.Fprintf(&b, ", so that no lock makes more than %.4g acquires per second", 1e9/r.Inside)
-		}
-		b.WriteByte('\n')
-	}
-	switch {
-	case r.Mode == Latency:
-		b.WriteString("            of one acquire and release, as means of batches\n")
-	case r.Ranks > 1:
-		least, most := 0, 0
-		shares := r.shares()
-		for i, n := range shares {
-			if n < shares[least] {
-				least = i
-			}
-			if n > shares[most] {
-				most = i
-			}
-		}
-		share := func(i int) float64 { return 100 * float64(shares[i]) / float64(max(1, r.Acquires)) }
-		first := r.Ranks - len(shares)
-		fmt.Fprintf(&b, "shares      deviation %.2f %% of a fair share of %.3g %%; least %.3g %% (rank %d), most %.3g %% (rank %d)\n",
-			100*r.ShareDeviation, 100/float64(len(shares)), share(least), first+least, share(most), first+most)
+	r.writeInside(&b)
+	if r.Ranks > 1 && r.Mode != Latency {
+		r.writeShares(&b)
 	}
 	if r.Simulated {
 		fmt.Fprintf(&b, "simulated   %d operations on windows, polls included; seed %d\n", r.Operations, r.Seed)
@@ -77,7 +31,7 @@ func (r *Result) WriteText(out io.Writer) error {
 	if len(r.Ops) == 0 {
 		b.WriteString("operations  none on windows: the lock is the transport's own\n")
 	} else {
-		fmt.Fprintf(&b, "operations  %.3g per %s on other ranks\n", r.RemoteOps, what)
+		fmt.Fprintf(&b, "operations  %.3g per %s on other ranks\n", r.RemoteOps, r.counted())
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil || len(r.Ops) == 0 {
 		return err
@@ -85,11 +39,84 @@ func (r *Result) WriteText(out io.Writer) error {
 	return r.writeOps(out)
 }
 
+// writeSetting writes what was measured, and on what.
+func (r *Result) writeSetting(b *strings.Builder) {
+	fmt.Fprintf(b, "%s, %s: %s on %s", r.Lock, r.Mode, plural(r.Ranks, "rank"), plural(r.Nodes, "node"))
+	switch {
+	case r.Simulated:
+		fmt.Fprintf(b, ", simulated on %s", r.Machine)
+	case r.Oversubscribed:
+		fmt.Fprintf(b, " with %s (oversubscribed: more ranks than cores)", plural(r.Cores, "core"))
+	default:
+		fmt.Fprintf(b, " with %s", plural(r.Cores, "core"))
+	}
+	b.WriteByte('\n')
+	if r.Locks > 1 {
+		fmt.Fprintf(b, "locks       %d, one at random per acquire\n", r.Locks)
+	}
+	switch {
+	case r.Mode == DHT:
+		fmt.Fprintf(b, "inserts     %.4g %% of operations, into rank 0's volume by %s\n", 100*r.Writers, plural(r.Ranks-1, "rank"))
+	case r.Writers < 1:
+		fmt.Fprintf(b, "writers     %.4g %% of acquires\n", 100*r.Writers)
+	}
+	fmt.Fprintf(b, "transport   %s\n", r.Transport)
+}
+
+// counted is what the throughput counts.
+func (r *Result) counted() string {
+	if r.Mode == DHT {
+		return "operation"
+	}
+	return "acquire"
+}
+
+// writeFigures writes throughput and latency.
+func (r *Result) writeFigures(b *strings.Builder) {
+	fmt.Fprintf(b, "throughput  %.6g %ss per second (%d in %s)\n", r.PerSecond, r.counted(), r.Acquires, duration(r.Seconds*1e9))
+	fmt.Fprintf(b, "latency     mean %s, median %s, min %s\n", duration(r.Mean), duration(r.Median), duration(r.Min))
+	fmt.Fprintf(b, "            99 %% %s, 99.9 %% %s, max %s\n", duration(r.P99), duration(r.P999), duration(r.Max))
+	if r.Mode == Latency {
+		b.WriteString("            of one acquire and release, as means of batches\n")
+	}
+}
+
+// writeInside writes the time in critical sections, if there was work in them.
+func (r *Result) writeInside(b *strings.Builder) {
+	if r.Inside == 0 {
+		return
+	}
+	fmt.Fprintf(b, "inside      mean %s between acquire and release", duration(r.Inside))
+	if r.Writers == 1 && r.Locks == 1 {
+		fmt.Fprintf(b, ":\n            no lock makes more than %.4g acquires per second", 1e9/r.Inside)
+	}
+	b.WriteByte('\n')
+}
+
+// writeShares writes how even the ranks' acquires are.
+func (r *Result) writeShares(b *strings.Builder) {
+	shares := r.shares()
+	least, most := 0, 0
+	for i, n := range shares {
+		if n < shares[least] {
+			least = i
+		}
+		if n > shares[most] {
+			most = i
+		}
+	}
+	percent := func(i int) float64 { return 100 * float64(shares[i]) / float64(max(1, r.Acquires)) }
+	first := r.Ranks - len(shares)
+	fmt.Fprintf(b, "shares      deviation %.2f %% of a fair share of %.3g %%\n", 100*r.ShareDeviation, 100/float64(len(shares)))
+	fmt.Fprintf(b, "            least %.3g %% (rank %d), most %.3g %% (rank %d)\n", percent(least), first+least, percent(most), first+most)
+}
+
 // writeBand writes the constants that are not known well and what they come to.
 func (r *Result) writeBand(b *strings.Builder) {
 	if r.Band != nil {
-		fmt.Fprintf(b, "band        %.4g to %.4g per second, mean %s to %s, median %s to %s, 99 %% %s to %s\n",
-			r.Band.PerSecond.Min, r.Band.PerSecond.Max, duration(r.Band.Mean.Min), duration(r.Band.Mean.Max),
+		fmt.Fprintf(b, "band        %.4g to %.4g per second, mean %s to %s\n",
+			r.Band.PerSecond.Min, r.Band.PerSecond.Max, duration(r.Band.Mean.Min), duration(r.Band.Mean.Max))
+		fmt.Fprintf(b, "            median %s to %s, 99 %% %s to %s\n",
 			duration(r.Band.Median.Min), duration(r.Band.Median.Max), duration(r.Band.P99.Min), duration(r.Band.P99.Max))
 	}
 	for i, c := range r.Weak {

@@ -43,7 +43,7 @@ func WriteRounds(w io.Writer, results []*Result) error {
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "mode\tranks\tF_W %\trounds\tmillion/s\tratio\tlow\thigh\tleast share %\tinside us\tlock\t")
+	fmt.Fprintln(t, "mode\tranks\tF_W %\trounds\tmillion/s\tratio\tlow\thigh\tleast %\tinside us\t  lock")
 	for _, k := range tasks {
 		first := by[k][0]
 		for _, l := range by[k] {
@@ -61,7 +61,7 @@ func WriteRounds(w io.Writer, results []*Result) error {
 			if len(ratios) == 0 {
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%d\t%.4g\t%d\t%.4g\t%.3g\t%.3g\t%.3g\t%.3g\t%.3g\t%s\t\n", k.mode, k.ranks, 100*k.writers, len(speeds),
+			fmt.Fprintf(t, "%s\t%d\t%.4g\t%d\t%.4g\t%.3g\t%.3g\t%.3g\t%.3g\t%.3g\t  %s\n", k.mode, k.ranks, 100*k.writers, len(speeds),
 				median(speeds)/1e6, median(ratios), ratios[0], ratios[len(ratios)-1], 100*median(l.share), median(l.inside)/1e3, l.lock)
 		}
 	}

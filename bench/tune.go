@@ -322,9 +322,9 @@ func (r *Tuned) WriteText(w io.Writer) error {
 	switch f := r.Final; {
 	case f == nil:
 	case f.Taken:
-		why = fmt.Sprintf("%.2f times the throughput of the defaults (%.2f to %.2f), %s", f.Ratio, f.Low, f.High, r.Default)
+		why = fmt.Sprintf("%.2f times the throughput of the defaults (%.2f to %.2f),\n       %s", f.Ratio, f.Low, f.High, r.Default)
 	default:
-		why = fmt.Sprintf("the defaults; %s came to %.2f times their throughput (%.2f to %.2f), which is not enough", f.Lock, f.Ratio, f.Low, f.High)
+		why = fmt.Sprintf("the defaults, of which\n       %s\n       made %.2f times the throughput (%.2f to %.2f), which is not enough", f.Lock, f.Ratio, f.Low, f.High)
 	}
 	_, err := fmt.Fprintf(w, "\nbest   '%s'\n       %s\n", r.Best, why)
 	return err

@@ -37,7 +37,7 @@ func (r *Result) WriteText(out io.Writer) error {
 
 // text is a line about the ranks' figures.
 func (s Spread) text(what string) string {
-	return fmt.Sprintf("%.5g %s on average, least %.5g, most %.5g, standard deviation %.3g", s.Mean, what, s.Min, s.Max, s.Deviation)
+	return fmt.Sprintf("mean %.4g %s, least %.4g, most %.4g, deviation %.3g", s.Mean, what, s.Min, s.Max, s.Deviation)
 }
 
 // writeOps writes the table of operations per insert.

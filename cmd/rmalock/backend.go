@@ -34,10 +34,19 @@ const (
 
 // flags adds the flags that choose a backend.
 func (b *backend) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&b.name, "backend", byLauncher, "where ranks come from: mpi (processes of an MPI job), inproc (goroutines of this process), or auto (mpi if an MPI launcher started this process)")
-	f.IntVar(&b.ranks, "ranks", defaultRanks(), "number of ranks of the inproc backend")
-	complete(cmd, "backend", byLauncher, goroutines, processes)
+	b.nameFlag(cmd)
+	cmd.Flags().IntVar(&b.ranks, "ranks", defaultRanks(), "number of ranks of the inproc backend")
+}
+
+// nameFlag adds --backend, of a command that may have more backends than most.
+func (b *backend) nameFlag(cmd *cobra.Command, more ...string) {
+	names := append([]string{byLauncher, goroutines, processes}, more...)
+	help := "where ranks come from: mpi (processes of an MPI job), inproc (goroutines), "
+	if slices.Contains(more, simulated) {
+		help += "sim (virtual time), "
+	}
+	cmd.Flags().StringVar(&b.name, "backend", byLauncher, help+"or auto: mpi under an MPI launcher, otherwise inproc")
+	complete(cmd, "backend", names...)
 }
 
 // defaultRanks is one per core, and enough to be many.

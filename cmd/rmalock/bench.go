@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,97 +38,36 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure locks, in jobs or in virtual time",
-		Long: `bench measures locks with the workloads of Schmid, Besta and Hoefler,
-High-Performance Distributed RMA Locks (HPDC 2016), section 5:
-
-  latency  rank 0 acquires and releases alone; the others wait idle
-  lb       all ranks acquire and release; its figure is the mean latency
-  ecsb     all ranks, empty critical section
-  sob      all ranks, one memory access in the critical section
-  wcsb     all ranks, increment a shared counter and spin 1 to 4 us in it;
-           the counter's end value is checked
-  warb     all ranks, empty critical section, wait 1 to 4 us after the release
-  dht      all ranks but 0 insert into a hashtable at rank 0 and read from it;
-           its figure is the total time. Lock "atomic" is the hashtable with
-           atomics alone; --writers is the share of inserts
-
-The first tenth is warm-up and not counted.
-
-What the output says:
-  throughput  acquires of all ranks per second
-  latency     time of one acquire and release, without the work in between. In
-              mode latency of batches, since a clock is slower than an acquire;
-              in the other modes of acquires that were sampled. The mean of
-              modes latency and lb is that of all acquires
-  inside      in modes sob and wcsb: time between acquire and release, of those
-              sampled. The accesses come one after the other, so it bounds
-              what any lock can make of this workload
-  band        with --band, what the weak constants of the machine come to
-  shares      how evenly the ranks got the lock: the standard deviation of their
-              acquires relative to the mean, and the least and most favoured.
-              With --acquires all get the same by construction
-  collector   garbage collections while measuring, and GOGC
-  operations  the lock's one-sided operations per acquire, by distance of their
-              target: own is the rank itself, mate another rank of its node,
-              far a rank of another node. Counted in a short pass of its own
-
-"oversubscribed" marks a job with more ranks than cores: it measures the
-scheduler as much as the lock.
-
-Virtual time: with --backend sim the ranks, thousands if need be, run in this
-process on a model of the machine that --machine names, and every figure is the
-model's. The same --seed gives the same result. What is known of a machine to no
-more than a range is listed as its weak constants; --band runs again with each of
-them at the low and at the high end of its range.
-
-Sweeps: --mode, --lock, --writers and --ranks take lists, and --repeat runs all of
-them in rounds; then a table compares each lock with the first one round by round,
-with the median of the ratios and their extremes (what says less than that is
-noise), the share of the least favoured rank, and the time inside. With --plot DIR the runs go to DIR/runs.jsonl and DIR/runs.csv, figures like
-the paper's and DIR/report.html are drawn of all that DIR holds, and runs that are
-there are not made again: an interrupted sweep goes on where it stopped, and jobs of
-several sizes can share a folder. --figure NAME is the sweep of a figure of the
-paper; other flags narrow it.
-
-A lock's parameters stand behind its name, as in rmarw:TR=1000:TL=20/50.
-` + observingHelp,
-		Example: `  rmalock bench --mode latency
-  rmalock bench --lock dmcs --mode wcsb --ranks 8 --acquires 100000
-  mpirun -n 16 rmalock bench --mode ecsb --duration 10s --json
-  mpirun -n 16 rmalock bench --mode sob --locks 1000 --csv
-  GOGC=off mpirun -n 16 rmalock bench --mode warb
-  rmalock bench --backend sim --machine aries --nodes 64 --per-node 16 --mode lb
-  rmalock bench --backend sim --lock dmcs,fompi-spin --mode lb,ecsb --ranks 16,64,256 --plot out
-  rmalock bench --backend sim --figure 3 --plot out
-  mpirun -n 4 rmalock bench --mode sob --trace timeline.json
-  for p in 2 4 8; do mpirun -n $p rmalock bench --figure 3 --plot out; done`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
+	o.flags(cmd)
+	return describe(cmd, "band", "counters", "csv", "machine", "nodes", "per-node", "png", "poll", "seed", "topology", "trace")
+}
+
+func (o *benchOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.backend.name, "backend", byLauncher, "where ranks come from: mpi (processes of an MPI job), inproc (goroutines of this process), sim (virtual time), or auto (mpi if an MPI launcher started this process, otherwise inproc)")
-	complete(cmd, "backend", byLauncher, goroutines, processes, simulated)
+	o.backend.nameFlag(cmd, simulated)
 	o.layout.flags(cmd)
-	f.StringSliceVar(&o.sweep.Locks, "lock", []string{defaultLock}, "names of locks, with parameters if they take any; \"rmalock locks\" lists them")
+	f.StringSliceVar(&o.sweep.Locks, "lock", []string{defaultLock}, "`locks`, with parameters if they take any; see rmalock locks")
 	complete(cmd, "lock", append(lockNames(), bench.Atomic+"\tno lock: the hashtable's own atomics, in mode dht")...)
-	f.StringSliceVar(&o.modes, "mode", []string{string(bench.Latency)}, "workloads: "+strings.Join(modeNames(), ", "))
+	f.StringSliceVar(&o.modes, "mode", []string{string(bench.Latency)}, "`workloads`: "+strings.Join(modeNames(), ", "))
 	complete(cmd, "mode", modeNames()...)
-	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s; in virtual time 5ms or 20us per rank)")
-	f.IntVar(&o.sweep.Config.Acquires, "acquires", 0, "acquires per rank, warm-up included, instead of a duration (default in mode lb 100000, in mode dht 1000; in virtual time a duration, and 100)")
-	f.Float64SliceVar(&o.sweep.Writers, "writers", []float64{1}, "shares of acquires in exclusive mode, 0 to 1, of locks with a shared mode")
-	f.IntVar(&o.sweep.Config.Locks, "locks", 1, "number of locks; each acquire takes one of them at random")
+	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s)")
+	f.IntVar(&o.sweep.Config.Acquires, "acquires", 0, "acquires per rank, instead of a duration (default in mode lb 100000, in dht 1000)")
+	f.Float64SliceVar(&o.sweep.Writers, "writers", []float64{1}, "`shares` of acquires in exclusive mode, 0 to 1")
+	f.IntVar(&o.sweep.Config.Locks, "locks", 1, "number of locks; each acquire takes one at random")
 	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")
-	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, with seeds one after the other")
+	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, by turns, with seeds one after the other")
 	o.observe.flags(cmd)
-	f.StringVar(&o.plot, "plot", "", "folder for the runs, figures and report.html")
+	f.StringVar(&o.plot, "plot", "", "`folder` for the runs, figures and report.html")
 	f.BoolVar(&o.png, "png", false, "draw figures as PNG too, beside SVG")
-	f.StringVar(&o.figure, "figure", "", "sweep of a figure of the paper: "+strings.Join(plot.Presets(), ", ")+", 4 or all")
+	f.StringVar(&o.figure, "figure", "", "the sweep of a `figure`: "+strings.Join(plot.Presets(), ", ")+", 4 or all")
 	complete(cmd, "figure", append(plot.Presets(), "4", "all")...)
 	f.BoolVar(&o.json, "json", false, "print JSON, a line for each run")
-	f.BoolVar(&o.csv, "csv", false, "print a line of column names and a line of values for each run")
+	f.BoolVar(&o.csv, "csv", false, "print CSV: a line of column names, and a line for each run")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	cmd.MarkFlagsMutuallyExclusive("duration", "acquires")
-	return cmd
 }
 
 func modeNames() []string {
@@ -382,15 +320,19 @@ func (o *benchOptions) take(out io.Writer, store *bench.Store, p bench.Point, wh
 	return res.WriteText(out)
 }
 
-// writeRow writes a run of a sweep on a line.
+// writeRow writes a run of a sweep on a line: throughput, latency, deviation of the shares,
+// and operations on other ranks per acquire.
 func (o *benchOptions) writeRow(out io.Writer, r *bench.Result) error {
-	t := tabwriter.NewWriter(out, 14, 0, 2, ' ', tabwriter.AlignRight)
 	if o.shown == 1 {
-		fmt.Fprintln(t, "mode\tranks\tF_W %\tmillion/s\tmean us\tmedian us\t99 % us\tdeviation %\tremote ops\tlock\t")
+		_, err := fmt.Fprintf(out, "%-7s %5s %6s %10s %9s %9s %9s %7s %7s  %s\n",
+			"mode", "ranks", "F_W %", "million/s", "mean us", "median us", "99 % us", "dev. %", "remote", "lock")
+		if err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(t, "%s\t%d\t%.4g\t%.4g\t%.4g\t%.4g\t%.4g\t%.3g\t%.3g\t%s\t\n", r.Mode, r.Ranks, 100*r.Writers,
+	_, err := fmt.Fprintf(out, "%-7s %5d %6.4g %10.4g %9.4g %9.4g %9.4g %7.3g %7.3g  %s\n", r.Mode, r.Ranks, 100*r.Writers,
 		r.PerSecond/1e6, r.Mean/1e3, r.Median/1e3, r.P99/1e3, 100*r.ShareDeviation, r.RemoteOps, r.Lock)
-	return t.Flush()
+	return err
 }
 
 // finish draws what the folder holds.

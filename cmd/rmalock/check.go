@@ -43,56 +43,16 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check a lock under schedules that are searched, not left to chance",
-		Long: `check runs a lock's own code with simulated ranks and decides what happens when:
-which rank goes on, and when each operation takes effect between its issue and
-its flush. It does so under one schedule after the other, and looks for
-
-  exclusion   a holder meets another one, and not both share
-  deadlock    nobody can go on and not all are through: a lost wake-up
-  bypass      more entries of others while a rank waits than the lock promises
-  cost        more operations on other ranks' memory than the lock promises
-  a failed try though nobody else holds or wants the lock
-  at rest     words of the lock that are not as they were
-  flags       two ranks that write a word at once that has one writer at a time
-
---explore says which schedules:
-  dfs     all that can make a difference, depth first; for a few ranks. With
-          --bound, those in which a rank that could go on is left so often
-  random  --schedules of them, every step with equal chances
-  pct     --schedules of them, ranks having priorities that change --depth-1
-          times: better at bugs that need a few things in a certain order
-  time    --schedules runs in virtual time, on a network on which every operation
-          takes another time; one after the other from --seed on. Schedules that
-          are likely, not hostile ones; --stop is not for it
-
-A lock's parameters stand behind its name, as in rmarw:TR=2:TL=2,2,1. A lock that
-knows the machine is told --topology.
-
-Ranks take the lock --acquires times each. Of a lock with a shared mode --writers
-ranks take it exclusively and the others share it; without --writers each acquire
-draws its mode. --tries turns a part of the acquires into TryLock, or Lock with a
-deadline. --guard lets holders change and read words that the lock guards.
---stop lets a rank stop: 1@20 is rank 1 after 20 steps of its own for ever,
-1@20+100 for 100 steps of all, 1@20,lost with what is sent to it lost.
-
-A failure is shortened, told step by step, and printed with its seed, its
-schedule and the command that replays it: the same steps, always. In a trace an
-operation is shown when it takes effect, and also when it was issued if another
-step came between. In virtual time it is printed with the seed and the command
-that runs it again. Exit status: 0 if all schedules pass, 1 if one fails.`,
-		Example: `  rmalock check --lock dmcs
-  rmalock check --lock dmcs --ranks 4 --bound 3
-  rmalock check --lock fompi-rw --ranks 3 --writers 1
-  rmalock check --lock fompi-spin --ranks 16 --explore pct --schedules 10000
-  rmalock check --lock dmcs --ranks 8 --explore random --topology "node:2 core:4"
-  rmalock check --lock dmcs --stop 0@3
-  rmalock check --lock rmarw:TR=2:TL=2,2,1 --ranks 4 --explore pct --topology "node:2 core:2"
-  rmalock check --lock rmamcs --ranks 64 --explore time --schedules 100 --topology "rack:2 node:4 core:8"`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
+	o.flags(cmd)
+	return describe(cmd, "bound", "depth", "guard", "replay", "seed", "stop", "tries")
+}
+
+func (o *checkOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.lock, "lock", defaultLock, "name of the lock, with parameters if it takes any; \"rmalock locks\" lists them")
+	f.StringVar(&o.lock, "lock", defaultLock, "lock, with parameters if it takes any; \"rmalock locks\" lists them")
 	complete(cmd, "lock", lockNames()...)
 	f.IntVar(&o.plan.Ranks, "ranks", 3, "number of ranks")
 	f.IntVar(&o.plan.Acquires, "acquires", 2, "acquires of each rank")
@@ -112,7 +72,6 @@ that runs it again. Exit status: 0 if all schedules pass, 1 if one fails.`,
 		cmd.MarkFlagsMutuallyExclusive("replay", other)
 	}
 	complete(cmd, "explore", exploreAll, exploreRandom, explorePCT, exploreTime)
-	return cmd
 }
 
 // prepare looks at the flags.

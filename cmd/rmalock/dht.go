@@ -32,38 +32,8 @@ func newDHT() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dht",
 		Short: "Count the degrees of a graph in a distributed hashtable, and check them",
-		Long: `dht counts how many edges each vertex of a graph has, by all ranks at once, in a
-distributed hashtable with a volume at every rank: the hashtable benchmark of
-Schmid, Besta and Hoefler, High-Performance Distributed RMA Locks (HPDC 2016),
-section 5.3. Each volume is guarded by a lock of its own, or by atomics alone
-with --lock atomic. Then every count is checked against the graph.
-
-The graph is a file of edges (--edges), in the form of the Stanford collection
-(SNAP): two vertices a line, lines that begin with # skipped, plain or gzip. It
-must be readable at every rank. Without one it is a random graph of Graph500
-(R-MAT): 2^scale vertices with 16 edges per vertex.
-
-What the output says:
-  throughput  inserts of all ranks per second, two for each edge
-  per rank    how evenly inserts and speed are spread over the ranks
-  collector   garbage collections in the timed phase
-  operations  one-sided operations per insert, table and lock together, by
-              distance of their target: own is the rank itself, mate another
-              rank of its node, far a rank of another node
-  verified    no count is wrong. Otherwise "NOT verified" with the first that
-              is, and exit status 1
-
-A progress bar of rank 0 is shown while standard error is a terminal; under
-mpirun and in batch jobs it is not.
-` + observingHelp,
-		Example: `  rmalock dht --ranks 4
-  rmalock dht --edges facebook_combined.txt --lock fompi-spin
-  mpirun -n 4 rmalock dht --edges graph.txt.gz --lock dmcs --json
-  mpirun -n 4 rmalock dht --scale 18 --lock atomic
-  mpirun -n 4 rmalock dht --trace timeline.json
-  srun -N 2 -n 32 rmalock dht --scale 20`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.backend.flags(cmd)
 	cmd.Flags().StringVar(&o.lock, "lock", dhtLock, "lock, with parameters if it takes any, or "+degree.Atomic+"; \"rmalock locks\" lists them")
@@ -78,7 +48,7 @@ mpirun and in batch jobs it is not.
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("edges", "scale")
 	cmd.MarkFlagsMutuallyExclusive("edges", "seed")
-	return cmd
+	return describe(cmd, "counters", "heap", "slots", "trace")
 }
 
 // run is the command.

@@ -2,7 +2,8 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,17 +31,7 @@ func newLocks() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "locks",
 		Short: "List the locks that --lock can name",
-		Long: `locks lists the locks that this program knows, by the name that --lock takes:
-
-  modes     exclusive, or exclusive and shared (readers and writers)
-  fairness  how often a waiting rank can be overtaken
-  title     what it is
-
-and the parameters of those that have any. A parameter is set behind the name, as
-in rmarw:TR=1000.`,
-		Example: `  rmalock locks
-  rmalock locks --json`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !speaks() {
 				return nil
@@ -56,28 +47,48 @@ in rmarw:TR=1000.`,
 				}
 				return fail(writeJSON(cmd.OutOrStdout(), out))
 			}
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "name\tmodes\tfairness\ttitle")
-			for _, i := range lock.All() {
-				modes := "exclusive"
-				if i.Shared {
-					modes += ", shared"
-				}
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", i.Name, modes, i.Fair, i.Title)
-			}
-			for _, i := range lock.All() {
-				if len(i.Params) > 0 {
-					fmt.Fprintf(t, "\nparameters of %s\n", i.Name)
-				}
-				for _, p := range i.Params {
-					fmt.Fprintf(t, "  %s\t%s\n", p.Name, p.Help)
-				}
-			}
-			return fail(t.Flush())
+			_, err := io.WriteString(cmd.OutOrStdout(), list(lock.All()))
+			return fail(err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return describe(cmd)
+}
+
+// list describes locks and their parameters, in lines of at most 100 columns.
+func list(locks []lock.Info) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "name            modes              title, and fairness")
+	for _, i := range locks {
+		modes := "exclusive"
+		if i.Shared {
+			modes += ", shared"
+		}
+		hang(&b, fmt.Sprintf("%-14s  %-17s  ", i.Name, modes), i.Title)
+		hang(&b, strings.Repeat(" ", 35), i.Fair)
+	}
+	for _, i := range locks {
+		if len(i.Params) > 0 {
+			fmt.Fprintf(&b, "\nparameters of %s\n", i.Name)
+		}
+		for _, p := range i.Params {
+			hang(&b, fmt.Sprintf("  %-5s  ", p.Name), p.Help)
+		}
+	}
+	return b.String()
+}
+
+// hang writes a text after a head, broken into lines that begin below each other.
+func hang(b *strings.Builder, head, text string) {
+	line := head
+	for _, word := range strings.Fields(text) {
+		if len(line)+len(word) > columns && strings.TrimSpace(line) != "" {
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", len(head))
+		}
+		line += word + " "
+	}
+	fmt.Fprintln(b, strings.TrimRight(line, " "))
 }
 
 // lockNames are the names of locks and their titles, for completion.

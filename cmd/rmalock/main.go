@@ -100,32 +100,20 @@ func fail(err error) error {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "rmalock",
-		Short: "Distributed locks on one-sided communication",
-		Long: `rmalock shows, exercises and measures distributed locks whose whole state lies
-in memory that other processes reach one-sidedly (MPI-3 RMA).
-
-The same program runs alone, with goroutines as ranks, and under mpirun or srun,
-with processes as ranks:
-
-  rmalock topo                            the machine as the locks see it
-  rmalock dht --ranks 4                   count degrees in a hashtable under a lock
-  mpirun -n 4 rmalock dht                 the same with four MPI processes
-  mpirun -n 4 rmalock bench --mode ecsb   throughput of a contended lock
-  rmalock check --lock dmcs               all schedules of three ranks
-
-Results go to standard output, from rank 0 alone; with --json they are a JSON
-object on one line. Errors and the progress bar go to standard error.
-
-Exit status: 0 if all is well, and verified where there is something to verify;
-1 if the job failed or its result is wrong; 2 if it was asked for wrongly.
-
-Environment: GOMAXPROCS is the number of cores that a process uses for Go code.
-Unless it is set, each rank of an MPI job takes its share of its node's cores.`,
+		Use:           "rmalock",
+		Short:         "Distributed locks on one-sided communication",
+		Long:          text("rmalock"),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newTopo(), newDHT(), newBench(), newTune(), newCheck(), newLocks(), newVersion())
+	root.SetUsageFunc(usage)
+	for _, cmd := range []*cobra.Command{newTopo(), newDHT(), newBench(), newTune(), newCheck(), newLocks(), newVersion()} {
+		root.AddCommand(cmd)
+		if t := topic(cmd); t != nil {
+			root.AddCommand(t)
+		}
+	}
+	root.AddCommand(&cobra.Command{Use: "observing", Short: "Timelines and counters of locks at work", Long: text("observing")})
 	return root
 }
 

@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // binary is the program, built without cgo.
@@ -150,6 +152,55 @@ func TestHelp(t *testing.T) {
 		o := rmalock(t, strings.Fields(c.args)...).good(t)
 		if !strings.Contains(o.stdout, c.says) {
 			t.Errorf("rmalock %s does not say %q:\n%s", c.args, c.says, o.stdout)
+		}
+	}
+}
+
+// TestWidth: the help of a command fits a screen of 45 lines, and no line of it, of the
+// topics and of tables has more than 100 columns.
+func TestWidth(t *testing.T) {
+	for _, args := range []string{
+		"--help", "topo --help", "dht --help", "bench --help", "tune --help", "check --help", "locks --help", "version --help", "completion --help",
+		"help topo-details", "help dht-details", "help bench-details", "help tune-details", "help check-details", "help observing",
+		"locks", "topo --synthetic node:2", "check --lock rmarw --ranks 2 --acquires 1", "dht --backend inproc --ranks 2 --scale 6",
+		"bench --backend inproc --ranks 2 --acquires 10 --lock dmcs", "bench --backend inproc --ranks 2 --acquires 10 --mode sob --lock rmarw --writers 0.5",
+		"bench --backend inproc --ranks 2 --acquires 10 --mode sob --lock rmarw,dmcs --repeat 2",
+		"bench --backend sim --ranks 16,64 --acquires 100 --mode ecsb --lock rmarw:TR=1000 --writers 0.002,1",
+		"bench --backend sim --nodes 2 --per-node 2 --acquires 100 --mode ecsb --band",
+		"tune --backend sim --nodes 2 --per-node 2 --rounds 1 --duration 10us",
+	} {
+		out := rmalock(t, strings.Fields(args)...).good(t).stdout
+		if n := strings.Count(out, "\n"); strings.HasSuffix(args, "--help") && n > 45 {
+			t.Errorf("rmalock %s has %d lines", args, n)
+		}
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+				t.Errorf("rmalock %s has a line of %d columns: %s", args, n, line)
+			}
+		}
+	}
+}
+
+// TestManual: --help and the details have each flag once, and each command that takes
+// details has them.
+func TestManual(t *testing.T) {
+	flag := regexp.MustCompile(`(?m)^ +(?:-., )?(--[a-z-]+) `)
+	for _, name := range []string{"topo", "dht", "bench", "tune", "check"} {
+		usual := rmalock(t, name, "--help").good(t).stdout
+		if !strings.Contains(usual, "rmalock help "+name+"-details") {
+			t.Errorf("%s --help does not name its details:\n%s", name, usual)
+		}
+		seen := map[string]bool{}
+		_, usual, _ = strings.Cut(usual, "\nFlags:\n")
+		_, rare, _ := strings.Cut(rmalock(t, "help", name+"-details").good(t).stdout, "\nFurther flags of ")
+		for _, m := range flag.FindAllStringSubmatch(usual+rare, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s has %s twice", name, m[1])
+			}
+			seen[m[1]] = true
+		}
+		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || len(seen) != 24) {
+			t.Errorf("%s has flags %v", name, seen)
 		}
 	}
 }

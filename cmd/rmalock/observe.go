@@ -25,18 +25,6 @@ type observing struct {
 	counters string // address
 }
 
-// observingHelp is the part of a command's help that explains them.
-const observingHelp = `
-Seeing locks at work: --trace FILE writes a timeline for https://ui.perfetto.dev or
-chrome://tracing, with a row per rank: wait, handover (an arrow leads from the rank
-that released), hold, release. It is sampled: acquires that begin in the same 1 ms of
-every 50 ms, at most 500 of a rank each time, and all acquires of ranks that make
-less than 50,000 a second. The file appears when the job is done, and whole.
---counters HOST:PORT serves counters of acquires, of waiting and of holding while
-the job runs: rank r of an MPI job at PORT+r, as /debug/vars (expvar, JSON) and
-/metrics (Prometheus). Counting reads the clock three times for each acquire, which
-quick acquires feel.`
-
 func (o *observing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.trace, "trace", "", "file for a sampled timeline of the job, in Chrome's trace format")

@@ -27,50 +27,7 @@ func newTopo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topo",
 		Short: "Show the machine, the ranks' places in it, and what locks make of it",
-		Long: `topo shows the levels of the machine that hierarchical locks use, from the
-outermost in, and the place of each rank: what Slurm says of switches, which ranks
-share memory, and where the processors that a rank may run on lie in NUMA nodes,
-caches and cores.
-
-A level inside a node counts only if ranks are bound to its parts: start ranks
-with mpirun --bind-to core to see cores. Notes say what was left out and why.
-
-The output has three parts:
-  the tree    a line per element with its ranks; neighbours that are alike
-              share a line ("core 0-3 ×4")
-  the ranks   for each rank its element at each level, and its processors
-  the locks   for the levels that a lock uses, from the outermost in: T_L, how
-              often the lock passes inside an element before it leaves it; which
-              ranks host the tails of the elements' queues; T_W, the product of
-              T_L; T_R, after how many readers of a counter a writer gets its
-              turn; and T_DC, which ranks host the readers' counters. The values
-              are the defaults for this machine.
-
---levels picks the levels of a lock ("rack,node"; the machine is always one), and
---counters says how many counters there are:
-  16               one for every 16 ranks       every 16th rank   the same
-  2 per node       two in each node             every 2nd node    one for two
-
-Instead of discovered, the machine can be described; no job is started then.
---synthetic takes a line in the manner of hwloc: levels from the outside in, each
-with its number per element of the level before; rank:4 for 4 ranks in each
-innermost element; by:node to deal ranks to the nodes in turns.
---file reads such a line from a file, or a table of ranks and the names of their
-parts, or JSON as --json prints it, edited as you like:
-  0-3   rack=A  node=n1
-  4,6   rack=B  node=n2
-  5,7   rack=B  node=n3
-
-Environment, as rank 0 has it, of every job:
-  RMALOCK_TOPO    file to read the topology from in place of discovering it
-  RMALOCK_RACKS   regular expression on host names whose named groups are levels
-                  above the node, where Slurm does not tell: ^(?P<rack>r[0-9]+)n`,
-		Example: `  rmalock topo
-  mpirun -n 8 --bind-to core rmalock topo
-  srun -N 4 -n 32 rmalock topo --json > machine.json
-  rmalock topo --file machine.json --levels rack,node --counters "every 2nd node"
-  rmalock topo --synthetic "rack:2 node:4 numa:2 core:4 by:node"`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			want, err := d.thresholds()
 			if err != nil {
@@ -112,7 +69,7 @@ Environment, as rank 0 has it, of every job:
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "backend")
 	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "ranks")
-	return cmd
+	return describe(cmd)
 }
 
 // thresholds is what the flags say of thresholds.

@@ -30,36 +30,11 @@ func newTune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune",
 		Short: "Measure which thresholds suit a machine",
-		Long: `tune looks for the thresholds of rmarw or rmamcs that suit the machine it runs on,
-for a share of writers that you state, and prints them with the evidence.
-
-It begins with the defaults, which follow from the machine ("rmalock topo" shows
-them), and looks at one threshold after the other: T_DC, T_L of each level from
-the innermost out, T_R. In each round every value runs once, in an order that is
-drawn; values are compared within a round. A larger T_L or T_R is hardly ever
-slower and is less fair, so the smallest value is taken that is within 5 % of the
-fastest. At the end what was found runs against the defaults. It is kept if it
-wins every round, or if it is as fast and none of it is larger.
-
-What the output says, a line for each value:
-  million/s   acquires of all ranks per second, median of the rounds
-  ratio       to the value that there was before, median; low and high are its
-              extremes: what says less than their difference is noise
-  deviation   standard deviation of the ranks' acquires, relative to the mean
-  99 %        of acquires take less
-Last comes the lock as --lock takes it in the other commands.
-
-Run it as the program will run that is to use the lock: the same number of ranks,
-bound in the same way. Modes are those of "rmalock bench".`,
-		Example: `  mpirun -n 16 rmalock tune --writers 0.02
-  srun -N 4 -n 64 rmalock tune --lock rmamcs --mode wcsb --json
-  rmalock tune --backend sim --machine aries --nodes 16 --per-node 16`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.backend.name, "backend", byLauncher, "where ranks come from: mpi, inproc, sim (virtual time), or auto (mpi if an MPI launcher started this process, otherwise inproc)")
-	complete(cmd, "backend", byLauncher, goroutines, processes, simulated)
+	o.backend.nameFlag(cmd, simulated)
 	o.layout.flags(cmd)
 	f.StringVar(&o.tuner.Lock, "lock", "rmarw", "rmarw or rmamcs; parameters that are given stay as they are")
 	complete(cmd, "lock", "rmarw", "rmamcs")
@@ -70,7 +45,7 @@ bound in the same way. Modes are those of "rmalock bench".`,
 	f.IntVar(&o.tuner.Rounds, "rounds", 5, "runs of each value")
 	f.Uint64Var(&o.tuner.Seed, "seed", 1, "of the ranks' random choices, and of the orders")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	return cmd
+	return describe(cmd, "band", "machine", "nodes", "per-node", "poll", "seed", "topology")
 }
 
 func (o *tuneOptions) check(cmd *cobra.Command) (ranks int, err error) {
