@@ -7,7 +7,6 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
-	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // MaxHeld is the number of locks of one Table that a rank may hold or wait for at
@@ -18,9 +17,10 @@ const MaxHeld = queuetree.MaxHeld
 type Config struct {
 	Locks int // number of locks; 0 means 1
 	Home  int // rank that hosts the root's TAIL of lock 0; lock id is at (Home+id) mod Size
-	// Topology of the ranks; its levels are those of the tree. nil means what
-	// discover.Topology finds, with the levels that topo.Topology.DefaultView picks. It finds
-	// levels inside a node only in a program that imports package topo/hardware.
+	// Topology has a place for each rank, in order; places beyond the last rank are left free.
+	// Its levels are those of the tree. nil means what discover.Topology finds, with the levels
+	// that topo.Topology.DefaultView picks. It finds levels inside a node only in a program
+	// that imports package topo/hardware.
 	Topology *topo.Topology
 	// TL is T_L,i by level: how often the lock is passed within an element of the level
 	// before it goes to another one. TL[0] has no meaning, as nothing is outside the
@@ -60,14 +60,10 @@ var _ lock.Checked = (*Table)(nil)
 
 // New opens a table of locks. Collective; all ranks pass the same Config.
 func New(c rma.Comm, cfg Config) (*Table, error) {
-	if cfg.Topology == nil {
-		t, err := discover.Topology(c)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Topology = t.DefaultView()
-	}
 	var err error
+	if cfg.Topology, err = queuetree.TopologyOf("rmamcs", c, cfg.Topology); err != nil {
+		return nil, err
+	}
 	if cfg.TL, err = queuetree.FillTL("rmamcs", cfg.Topology, cfg.TL); err != nil {
 		return nil, err
 	}

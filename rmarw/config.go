@@ -22,9 +22,10 @@ const MaxTR = 1<<(phaseShift-1) - 1
 type Config struct {
 	Locks int // number of locks; 0 means 1
 	Home  int // rank that hosts the root's TAIL of lock 0; lock id is at (Home+id) mod Size
-	// Topology of the ranks; its levels are those of the tree. nil means what
-	// discover.Topology finds, with the levels that topo.Topology.DefaultView picks. It finds
-	// levels inside a node only in a program that imports package topo/hardware.
+	// Topology has a place for each rank, in order; places beyond the last rank are left free.
+	// Its levels are those of the tree. nil means what discover.Topology finds, with the levels
+	// that topo.Topology.DefaultView picks. It finds levels inside a node only in a program
+	// that imports package topo/hardware.
 	Topology *topo.Topology
 	// Thresholds; zero fields are filled in by Thresholds.Fill. TDC says where the
 	// physical counters are; TL is T_L,i by level, and TL[0] how often writers pass the

@@ -8,7 +8,6 @@ import (
 	"github.com/rmalock/rmalock/internal/queuetree"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/topo/discover"
 )
 
 // A Table is one rank's handle on an array of RMA-RW locks.
@@ -43,17 +42,14 @@ var (
 
 // New opens a table of locks. Collective; all ranks pass the same Config.
 func New(c rma.Comm, cfg Config) (*Table, error) {
+	found := cfg.Topology == nil
 	var err error
-	if cfg.Topology == nil {
-		t, err := discover.Topology(c)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Topology = t.DefaultView()
-		if cfg.Leaf == Barging && len(cfg.Topology.Levels()) == 1 {
-			if cfg.Topology, err = t.Pick("node"); err != nil {
-				return nil, fmt.Errorf("rmarw: Config.Leaf is Barging: %w (%w)", err, lock.ErrConfig)
-			}
+	if cfg.Topology, err = queuetree.TopologyOf("rmarw", c, cfg.Topology); err != nil {
+		return nil, err
+	}
+	if found && cfg.Leaf == Barging && len(cfg.Topology.Levels()) == 1 {
+		if cfg.Topology, err = cfg.Topology.Whole().Pick("node"); err != nil {
+			return nil, fmt.Errorf("rmarw: Config.Leaf is Barging: %w (%w)", err, lock.ErrConfig)
 		}
 	}
 	if cfg.Thresholds, err = cfg.Thresholds.Fill(cfg.Topology); err != nil {

@@ -2,6 +2,7 @@ package topo
 
 import (
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -85,14 +86,58 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestFits(t *testing.T) {
-	topo, err := Parse("node:8 core:4")
+	topo, err := Parse("node:2 numa:2 core:2")
 	require.NoError(t, err)
-	require.NoError(t, topo.Fits(32))
-	err = topo.Fits(16)
+	require.NoError(t, topo.Fits(8))
+	require.NoError(t, topo.Fits(6), "places may be free")
+	require.EqualError(t, topo.Fits(9), "topo: topology has 8 places, the job has 9 ranks: start at most 8 ranks, or describe 2 times as many per innermost element (rank:2 if none was written): bad description of the machine")
+	require.EqualError(t, topo.Fits(0), "topo: a job of 0 ranks, want at least 1: bad description of the machine")
+	// The advice is one that can be followed.
+	for ranks := 9; ranks < 40; ranks++ {
+		more, err := Parse(fmt.Sprintf("node:2 numa:2 core:2 rank:%d", (ranks+7)/8))
+		require.NoError(t, err)
+		require.NoError(t, more.Fits(ranks))
+	}
+}
+
+// TestFor has the first ranks of every shape where they are in the whole.
+func TestFor(t *testing.T) {
+	for name, topo := range shapes(t) {
+		for _, size := range []int{1, 2, 3, topo.Size() / 2, topo.Size() - 1} {
+			if size < 1 || size > topo.Size() {
+				continue
+			}
+			part, err := topo.For(size)
+			require.NoError(t, err)
+			checkInvariants(t, part)
+			require.Equal(t, size, part.Size())
+			again, err := topo.For(size)
+			require.NoError(t, err)
+			require.Same(t, part, again, "ranks of one process share it")
+			for i := range topo.Levels() {
+				for r := range size {
+					e := part.Element(r, i)
+					require.Equal(t, topo.Element(r, i), e, name)
+					require.Equal(t, topo.Label(i, e), part.Label(i, e))
+					require.Equal(t, topo.Merged(i, e), part.Merged(i, e))
+				}
+			}
+		}
+	}
+	topo := build(t, at(0, "0", "0"), at(0, "0", "1"), at(0, "1", "2-3"), at(0, "1", "2"), at(1, "0", "0"))
+	whole, err := topo.For(5)
+	require.NoError(t, err)
+	require.Same(t, topo, whole)
+	view, err := topo.Pick("numa")
+	require.NoError(t, err)
+	part, err := view.For(3)
+	require.NoError(t, err)
+	require.Equal(t, []Level{{"machine", 1}, {"numa", 2}}, part.Levels())
+	require.Equal(t, "n01/1", part.Label(1, 1))
+	require.Equal(t, Set("2-3"), part.CPUs(2))
+	require.Contains(t, part.Notes(), "3 of 5 places are used: there are no more ranks")
+	_, err = view.For(6)
 	require.ErrorIs(t, err, ErrTopology)
-	require.ErrorContains(t, err, "topology has 32 places, the job has 16 ranks: start 32 ranks, or choose counts whose product is 16")
-	require.ErrorContains(t, topo.Fits(64), "topology has 32 places, the job has 64 ranks: start 32 ranks, or describe 2 times as many ranks per innermost element (rank:2 if none was written)")
-	require.Error(t, topo.Fits(0))
 }
 
 // TestSize holds the tables of a large job to the promise of the package comment.

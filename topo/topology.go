@@ -125,28 +125,67 @@ func (t *Topology) Notes() []string { return slices.Clone(t.notes) }
 func (t *Topology) WithNotes(lines ...string) *Topology {
 	f := *t.Whole()
 	f.notes, f.memo = slices.Clone(lines), &memo{}
-	if t.full == nil {
-		return &f
-	}
-	keep := make([]bool, len(f.levels))
-	for i, l := range f.levels {
-		_, keep[i] = t.Find(l.name)
-	}
-	return f.view(keep)
+	return f.like(t)
 }
 
-// Fits returns nil if the topology is one for a job of size ranks, else an error
-// that wraps ErrTopology.
+// Fits returns nil if the topology has a place for each of size ranks, else an error that
+// wraps ErrTopology.
 func (t *Topology) Fits(size int) error {
 	places := t.Size()
-	if places == size {
+	if size >= 1 && size <= places {
 		return nil
 	}
-	way := fmt.Sprintf("choose counts whose product is %d", size)
-	if size > places && size%places == 0 {
-		way = fmt.Sprintf("describe %d times as many ranks per innermost element (rank:%d if none was written)", size/places, size/places)
+	if size < 1 {
+		return fmt.Errorf("topo: a job of %d ranks, want at least 1: %w", size, ErrTopology)
 	}
-	return fmt.Errorf("topo: topology has %d places, the job has %d ranks: start %d ranks, or %s: %w", places, size, places, way, ErrTopology)
+	times := (size + places - 1) / places
+	return fmt.Errorf("topo: topology has %d places, the job has %d ranks: start at most %d ranks, or describe %d times as many per innermost element (rank:%d if none was written): %w",
+		places, size, places, times, times, ErrTopology)
+}
+
+// For is the topology of a job of size ranks: t, or, where t has more places, those that ranks
+// 0 to size-1 have in it. Its elements are the ones of t that have such ranks, and Notes says
+// how many places are left. Ranks of one process get one and the same. An error, which wraps
+// ErrTopology, says that t has fewer places.
+func (t *Topology) For(size int) (*Topology, error) {
+	if err := t.Fits(size); err != nil || size == t.Size() {
+		return t, err
+	}
+	f := t.Whole()
+	part := Derive(f, firstRanks(size), func() *Topology { return f.first(size) })
+	return part.like(t), nil
+}
+
+// firstRanks is the number of ranks of a part of a topology.
+type firstRanks int
+
+// first is the part of t, which is no view, that the first ranks lie in.
+func (t *Topology) first(size int) *Topology {
+	layers := make([]layer, len(t.levels))
+	for i := range layers {
+		l := &t.levels[i]
+		n := slices.Max(l.of[:size]) + 1 // elements are in the order of their lowest rank
+		layers[i] = layer{name: l.name, of: l.of[:size], label: l.label[:n]}
+		if l.merged != nil {
+			layers[i].merged = l.merged[:n]
+		}
+	}
+	p := assemble(layers)
+	if t.cpus != nil {
+		p.cpus = t.cpus[:size]
+	}
+	p.plain = t.plain
+	p.notes = append(slices.Clone(t.notes), fmt.Sprintf("%d of %d places are used: there are no more ranks", size, t.Size()))
+	return p
+}
+
+// like is the view of t, which is no view, that v is of another topology of the same levels.
+func (t *Topology) like(v *Topology) *Topology {
+	keep := make([]bool, len(t.levels))
+	for i, l := range t.levels {
+		_, keep[i] = v.Find(l.name)
+	}
+	return t.view(keep)
 }
 
 // String is a line that Parse reads back as the same numbers, where there is one:

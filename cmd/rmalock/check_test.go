@@ -102,6 +102,7 @@ func TestCheckPasses(t *testing.T) {
 		{`--lock dmcs --ranks 8 --explore pct --schedules 300 --topology "node:2 core:4" --depth 2`, []string{"300 of PCT with depth 2", "node:2 core:4"}},
 		{"--lock dmcs --ranks 16 --explore time --schedules 30 --seed 4", []string{"30 in virtual time, seeds from 4 on", "nothing goes wrong"}},
 		{`--lock rmamcs:TL=2,2,1 --ranks 4 --acquires 3 --explore pct --schedules 300 --topology "node:2 core:2"`, []string{"rmamcs:TL=2,2,1", "nothing goes wrong"}},
+		{`--lock rmamcs:TL=/1/2/1 --ranks 6 --explore random --schedules 50 --topology "node:2 numa:2 core:2"`, []string{"rmamcs:TL=/1/2/1", "nothing goes wrong"}},
 		{`--lock "rmarw:TR=2:TDC=1 per node" --ranks 4 --explore random --schedules 300 --topology "node:2 core:2"`, []string{"TDC=1 per node", "nothing goes wrong"}},
 		{"--lock dmcs --ranks 3 --explore random --schedules 300 --stop 0@3+20", []string{"rank 0@3+20 stops", "nothing goes wrong"}},
 	} {
@@ -222,7 +223,9 @@ func TestCheckUsage(t *testing.T) {
 		{"--lock dmcs --bound -2", "--bound is -2"},
 		{"--lock dmcs --explore pct --depth 0", "--depth is 0"},
 		{"--lock dmcs --topology node", "node"},
-		{`--lock dmcs --topology "node:2 core:2"`, "4"},
+		{`--lock dmcs --topology "node:1 core:2"`, "topology has 2 places, the job has 3 ranks"},
+		{"--lock rmarw:TR=0", `TR is "0"`},
+		{"--lock rmamcs:TL=0/5", `TL is "0/5": entry 1 is 0`},
 		{"--lock dmcs --stop 1", "rank@step"},
 		{"--lock dmcs --stop 1@x", "rank@step"},
 		{"--lock dmcs --stop 3@1", "no rank 3"},

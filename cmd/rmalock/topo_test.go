@@ -68,7 +68,11 @@ func TestTopoFiles(t *testing.T) {
 	if !strings.Contains(text, "rack A") || !strings.Contains(text, "note: read from "+table) {
 		t.Errorf("with RMALOCK_TOPO topo shows\n%s", text)
 	}
-	rmalock(t, "topo", "--backend", "inproc", "--ranks", "7").bad(t, 1, "RMALOCK_TOPO", table, "8 places", "7 ranks")
+	text = rmalock(t, "topo", "--backend", "inproc", "--ranks", "7").good(t).stdout
+	if !strings.Contains(text, "note: 7 of 8 places are used") {
+		t.Errorf("with 7 ranks of 8 topo shows\n%s", text)
+	}
+	rmalock(t, "topo", "--backend", "inproc", "--ranks", "9").bad(t, 1, "RMALOCK_TOPO", table, "8 places", "9 ranks")
 }
 
 func TestTopoUsage(t *testing.T) {

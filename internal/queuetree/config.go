@@ -12,9 +12,9 @@ type Config struct {
 	Name     string // of the lock, for errors and the window
 	Locks    int
 	Home     int
-	Topology *topo.Topology
-	TL       []int // T_L,i by level; TL[0] is the number of passings at the root before RootGate.Release
-	Barging  bool  // the leaf is the barging one, if all ranks say so and its elements lie in nodes
+	Topology *topo.Topology // from TopologyOf
+	TL       []int          // from FillTL: T_L,i by level; TL[0] is the number of passings at the root before RootGate.Release
+	Barging  bool           // the leaf is the barging one, if all ranks say so and its elements lie in nodes
 	RootGate RootGate
 	Adapt    bool // T_L,i move at run time, but for a barging leaf's
 	Local    bool // this rank's counters lie on its node; RootGate.Regions gets the AND over all ranks
@@ -37,20 +37,8 @@ func (c *Config) Validate(size int) error {
 	if size > MaxRanks {
 		return bad("the job has %d ranks, want at most %d", size, MaxRanks)
 	}
-	if err := c.Topology.Fits(size); err != nil {
-		return bad("Config.Topology: %v", err)
-	}
-	levels := c.Topology.Levels()
-	if len(levels) > maxLevels {
+	if levels := c.Topology.Levels(); len(levels) > maxLevels {
 		return bad("Config.Topology has %d levels, want at most %d; pick some with Topology.Pick", len(levels), maxLevels)
-	}
-	if len(c.TL) != len(levels) {
-		return bad("Config.TL has %d thresholds for %d levels, want one for each", len(c.TL), len(levels))
-	}
-	for i, tl := range c.TL {
-		if tl < 0 || tl > MaxTL {
-			return bad("Config.TL[%d] (level %s) is %d, want 0 to %d", i, levels[i].Name, tl, MaxTL)
-		}
 	}
 	return nil
 }

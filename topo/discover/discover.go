@@ -25,7 +25,8 @@ import (
 // system does not:
 //
 //   - RMALOCK_TOPO is a file from which all ranks read the topology ([topo.ReadFile]), in
-//     place of all that could be discovered. It must have a place for every rank.
+//     place of all that could be discovered. Ranks take its places in order, and there
+//     must be one for every rank.
 //   - RMALOCK_RACKS tells by host names what nodes lie in, in place of what Slurm
 //     says: a regular expression whose named groups are levels above the node, from
 //     the outside in, such as ^(?P<rack>r[0-9]+)n.
@@ -160,7 +161,7 @@ func discoverFile(c rma.Comm, file string, all [][]byte) (*topo.Topology, error)
 func buildFile(file string, text []byte, all [][]byte) (*topo.Topology, error) {
 	t, err := topo.Read(text)
 	if err == nil {
-		err = t.Fits(len(all))
+		t, err = t.For(len(all))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("discover: %s: file %s: %w", EnvFile, file, err)

@@ -59,8 +59,15 @@ func TestDiscoverFromFile(t *testing.T) {
 	require.Equal(t, "node:3 rank:2 by:node", got[0].String())
 	require.Equal(t, "ranks 0 and 3 share node 0, but no memory: locks that span them use the network there", got[0].Notes()[1])
 
+	// It may have more places than the job has ranks.
+	write("rack:2 node:2 core:2")
+	got = gathered(t, 3, 2, with(t, EnvFile+"="+file))
+	require.Equal(t, 6, got[5].Size())
+	require.Equal(t, 3, got[5].Elements(2))
+	require.Equal(t, []string{"read from " + file + ", which RMALOCK_TOPO names", "6 of 8 places are used: there are no more ranks"}, got[0].Notes())
+
 	write("node:4")
-	require.EqualError(t, refused(t, EnvFile+"="+file), "discover: RMALOCK_TOPO: file "+file+": topo: topology has 4 places, the job has 6 ranks: start 4 ranks, or choose counts whose product is 6: bad description of the machine")
+	require.EqualError(t, refused(t, EnvFile+"="+file), "discover: RMALOCK_TOPO: file "+file+": topo: topology has 4 places, the job has 6 ranks: start at most 4 ranks, or describe 2 times as many per innermost element (rank:2 if none was written): bad description of the machine")
 	write("node:0")
 	require.EqualError(t, refused(t, EnvFile+"="+file), "discover: RMALOCK_TOPO: file "+file+`: topo: level 1 "node:0": count must be a positive integer below 16777216: bad description of the machine`)
 	require.NoError(t, os.Remove(file))
