@@ -21,20 +21,21 @@ var (
 // A Mode is a workload.
 type Mode string
 
+// The workloads; see the package comment.
 const (
-	Latency Mode = "latency"
-	LB      Mode = "lb"
-	ECSB    Mode = "ecsb"
-	SOB     Mode = "sob"
-	WCSB    Mode = "wcsb"
-	WARB    Mode = "warb"
-	DHT     Mode = "dht"
+	Latency Mode = "latency" // rank 0 alone
+	LB      Mode = "lb"      // LB: all ranks; its figure is the mean latency
+	ECSB    Mode = "ecsb"    // empty critical section
+	SOB     Mode = "sob"     // a single operation in the critical section
+	WCSB    Mode = "wcsb"    // work in the critical section
+	WARB    Mode = "warb"    // work after the release
+	DHT     Mode = "dht"     // a distributed hashtable
 )
 
 // Modes lists the workloads in the order of rma-rw, section 5.
 func Modes() []Mode { return []Mode{Latency, LB, ECSB, SOB, WCSB, WARB, DHT} }
 
-// What a run is long without Config.Duration and Config.Acquires.
+// The length of a run without Config.Duration and Config.Acquires.
 const (
 	defaultDuration = time.Second
 	defaultLB       = 100_000 // acquires of each rank, as in the paper
@@ -71,7 +72,7 @@ type Config struct {
 	// Observe, if not nil, wraps the locks of the timed pass.
 	Observe func(rma.Comm, lock.Table) lock.Table
 
-	pool *pool // of a run in virtual time
+	virtual *virtualRun // of a run in virtual time
 }
 
 // Validate fills in defaults and reports what is wrong. Errors wrap ErrConfig or

@@ -5,22 +5,22 @@ import (
 	"github.com/rmalock/rmalock/rma/hook"
 )
 
-// Bounds of the counted pass, in acquires per rank: long enough that ranks meet,
-// which leave the barrier before it one after the other.
+// Bounds of the counted pass, in acquires per rank. The ranks leave the barrier before it
+// one after the other; the pass is long enough that they compete.
 const (
 	fewest = 200
 	most   = 20000
 )
 
-// tallied is what the counted pass found, at rank 0: acquires and operations of all ranks.
-type tallied struct {
+// opCounts is what the counted pass found, at rank 0: acquires and operations of all ranks.
+type opCounts struct {
 	acquires int64
 	sum      hook.Tally
 }
 
 // count runs about n acquires of the workload and counts the lock's operations.
 // Each rank may pass another number. Collective.
-func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*tallied, error) {
+func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*opCounts, error) {
 	var tally hook.Tally
 	bare := *cfg
 	bare.Observe = nil
@@ -28,7 +28,7 @@ func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*tallied, error) {
 	if err != nil {
 		return nil, err
 	}
-	tally.Reset() // what opening cost
+	tally.Reset() // opening is not counted
 	n = min(max(n, fewest), most)
 	if cfg.Acquires > 0 {
 		n = min(n, int64(cfg.Acquires))
@@ -43,8 +43,8 @@ func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*tallied, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tallied{}
-	if c.Rank() == 0 { // which reports
+	t := &opCounts{}
+	if c.Rank() == 0 { // it reports
 		for _, n := range all {
 			t.acquires += n
 		}
@@ -57,7 +57,7 @@ func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*tallied, error) {
 
 // perAcquire is the number of operations per acquire by kind and distance, as in
 // "FetchAndOp.far", without zeros, and the number of those on other ranks.
-func (t *tallied) perAcquire() (ops map[string]float64, remote float64) {
+func (t *opCounts) perAcquire() (ops map[string]float64, remote float64) {
 	ops = map[string]float64{}
 	add := func(name string, n int64) {
 		if n > 0 {

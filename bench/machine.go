@@ -13,7 +13,7 @@ import (
 // Machines lists the names of the machines that LoadMachine knows.
 func Machines() []string { return netmodel.Names() }
 
-// LoadMachine is a machine of package netmodel. An error wraps ErrConfig.
+// LoadMachine returns a machine of package netmodel by name. An error wraps ErrConfig.
 func LoadMachine(name string) (Machine, error) {
 	if !slices.Contains(Machines(), name) {
 		return nil, fmt.Errorf("no machine is called %q; there are: %s: %w", name, strings.Join(Machines(), ", "), ErrConfig)
@@ -27,9 +27,13 @@ func LoadMachine(name string) (Machine, error) {
 
 type network struct{ m *netmodel.Machine }
 
-func (n network) Name() string  { return n.m.Name }
+// Name is the name of the machine in package netmodel.
+func (n network) Name() string { return n.m.Name }
+
+// About is its description.
 func (n network) About() string { return n.m.About }
 
+// Weak lists its weak constants.
 func (n network) Weak() []Constant {
 	var out []Constant
 	for _, p := range n.m.Weak() {
@@ -38,6 +42,7 @@ func (n network) Weak() []Constant {
 	return out
 }
 
+// With returns the machine with another value of a constant.
 func (n network) With(constant string, value float64) (Machine, error) {
 	m, err := n.m.With(constant, value)
 	if err != nil {
@@ -46,10 +51,11 @@ func (n network) With(constant string, value float64) (Machine, error) {
 	return network{m}, nil
 }
 
+// Model returns a new model of its network.
 func (n network) Model(t *topo.Topology) (sim.Model, error) { return netmodel.New(n.m, placement(t)) }
 
-// placement tells the network where ranks are: the levels node, core, and numa or what
-// is called a socket, and all above the node.
+// placement is the place of each rank for the network: its node, core, socket (or NUMA
+// node), and its element at each level above the node.
 func placement(t *topo.Topology) netmodel.Placement {
 	p := netmodel.Placement{Node: nodes(t)}
 	node, ok := t.Find("node")

@@ -8,22 +8,22 @@ const (
 	maxEvery    = 128  // acquires between samples at most
 )
 
-// measured is what one rank found in the timed pass.
-type measured struct {
+// measurement is what one rank found in the timed pass.
+type measurement struct {
 	acquires int64
 	spanNs   int64   // between the two barriers; in mode latency, of the batches
 	busyNs   int64   // from the first acquire to the last release
 	ps       samples // ps per acquire
-	insideNs int64   // in critical sections, a sampled one for all that it stands for
+	insideNs int64   // in critical sections; each sample counts for the acquires up to the next
 }
 
 // timed runs the workload with a warm-up and measures it. Collective.
-func timed(c rma.Comm, lck *Lock, cfg *Config) (*measured, error) {
+func timed(c rma.Comm, lck *Lock, cfg *Config) (*measurement, error) {
 	w, err := open(c, c, lck, cfg)
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{ps: samples{}}
+	m := &measurement{ps: samples{}}
 	if err := m.measure(c, w, cfg); err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ func timed(c rma.Comm, lck *Lock, cfg *Config) (*measured, error) {
 	return m, w.free()
 }
 
-// measure is the warm-up and what is between the two barriers. Collective.
-func (m *measured) measure(c rma.Comm, w workload, cfg *Config) (err error) {
+// measure runs the warm-up, and between two barriers the workload. Collective.
+func (m *measurement) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	var done int
 	var usualNs int64
 	if w.active() {
@@ -45,8 +45,8 @@ func (m *measured) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	if err := c.Barrier(); err != nil {
 		return err
 	}
-	if cfg.pool != nil {
-		cfg.pool.begin()
+	if cfg.virtual != nil {
+		cfg.virtual.begin()
 	}
 	begin := c.Now()
 	if w.active() {
@@ -70,10 +70,10 @@ func (m *measured) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	return nil
 }
 
-// warmUp does the first tenth and returns the number of acquires and the usual
-// duration of one, work included; 0 for none. It is the median where a clock ends the
-// warm-up: the mean would be that of the ranks that wait, where some run and most sleep,
-// and the clock would then be read too often by those that run.
+// warmUp runs the first tenth. It returns the number of acquires and the usual duration of
+// one with its work, 0 if there was none. With a duration the usual one is the median. The
+// mean would be dominated by ranks that sleep, and running ranks would then read the clock
+// too often.
 func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err error) {
 	begin := c.Now()
 	if cfg.Acquires > 0 {
@@ -89,7 +89,7 @@ func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err e
 			var t timing
 			t, err = w.sample()
 			ns.record(t.now-last, 1)
-			enough, last = cfg.pool.count(1), t.now
+			enough, last = cfg.virtual.count(1), t.now
 		}
 		usualNs = ns.median()
 	}
@@ -100,7 +100,7 @@ func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err e
 }
 
 // samples runs a workload of all ranks and times single acquires.
-func (m *measured) samples(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
+func (m *measurement) samples(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
 	every := 1
 	if usualNs > 0 {
 		every = int(min(max(sampleEvery/usualNs, 1), maxEvery))
@@ -118,7 +118,7 @@ func (m *measured) samples(c rma.Comm, w workload, cfg *Config, done int, usualN
 			return err
 		}
 		m.acquires += int64(n)
-		if left -= n; cfg.pool.count(n) || t.now >= end {
+		if left -= n; cfg.virtual.count(n) || t.now >= end {
 			break
 		}
 	}
@@ -126,7 +126,7 @@ func (m *measured) samples(c rma.Comm, w workload, cfg *Config, done int, usualN
 }
 
 // batches times many acquires at once.
-func (m *measured) batches(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
+func (m *measurement) batches(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
 	left, end := remaining(c, cfg, done)
 	size := batch
 	if cfg.Acquires > 0 {
@@ -143,15 +143,15 @@ func (m *measured) batches(c rma.Comm, w workload, cfg *Config, done int, usualN
 		now = c.Now()
 		m.record((now-begin)*1000/int64(n), 1)
 		m.acquires += int64(n)
-		if left -= n; cfg.pool.count(n) {
+		if left -= n; cfg.virtual.count(n) {
 			break
 		}
 	}
 	return nil
 }
 
-// remaining is the number of acquires that remain after the warm-up and the time at
-// which to stop; one of the two is out of reach.
+// remaining is the number of acquires after the warm-up and the time at which to stop. One
+// of the two is the largest int64.
 func remaining(c rma.Comm, cfg *Config, done int) (acquires int, end int64) {
 	const never = 1<<63 - 1
 	if cfg.Acquires > 0 {
@@ -160,6 +160,6 @@ func remaining(c rma.Comm, cfg *Config, done int) (acquires int, end int64) {
 	return never, c.Now() + int64(cfg.Duration-cfg.Duration/10)
 }
 
-// record records a latency that stands for n acquires: ranks sample more or less
-// often, and none shall weigh more for it.
-func (m *measured) record(ps int64, n int) { m.ps.record(max(ps, 1), n) }
+// record records a latency that stands for n acquires, so that ranks that sample more often
+// do not weigh more.
+func (m *measurement) record(ps int64, n int) { m.ps.record(max(ps, 1), n) }

@@ -14,8 +14,10 @@ type bounded struct {
 	taken *int64 // bytes at the caller's rank, since the run began
 }
 
+// Unwrap returns the Comm below.
 func (b *bounded) Unwrap() rma.Comm { return b.Comm }
 
+// Split splits the Comm below; the part has the same bound.
 func (b *bounded) Split(color, key int) (rma.Comm, error) {
 	part, err := b.Comm.Split(color, key)
 	if err != nil || part == nil {
@@ -24,6 +26,7 @@ func (b *bounded) Split(color, key int) (rma.Comm, error) {
 	return &bounded{part, b.cfg, b.taken}, nil
 }
 
+// Allocate opens a window below if the bound allows it.
 func (b *bounded) Allocate(spec rma.Spec) (*rma.Window, error) {
 	*b.taken += 8 * int64(spec.Words())
 	if *b.taken > b.cfg.Memory {

@@ -12,22 +12,22 @@ import (
 	"github.com/rmalock/rmalock/topo/discover"
 )
 
-// place is what the ranks have to compute on.
+// place is the cores of a job.
 type place struct {
 	cores          int             // that the job may use, all machines together
 	oversubscribed bool            // some machine has more ranks than cores for them
 	first          bool            // the caller is the lowest rank of its process
-	lowest         map[process]int // their lowest ranks
+	lowest         map[process]int // the lowest rank of each process
 }
 
-// process names one of the job.
+// process identifies a process of the job.
 type process struct {
 	host string
 	pid  int
 }
 
-// seat is what a rank tells the others.
-type seat struct {
+// rankPlace is a rank's part of a place.
+type rankPlace struct {
 	Host    string
 	Machine string // boot id; "" if unknown
 	PID     int
@@ -36,22 +36,22 @@ type seat struct {
 	Count   int      // processors, for where the affinity is unknown
 }
 
-// machine is what the ranks of a machine may use together.
+// machine is the cores that the ranks of a machine may use together.
 type machine struct {
 	ranks, threads, count int
 	cpus                  map[int]bool
 }
 
-// locate counts the cores of each machine that the ranks there may use: the union of
-// their processes' affinities, and no more than their GOMAXPROCS together. Machines are
-// told apart by their kernel's boot id, else by name: ranks of one process may pretend to
-// be on several nodes, and hosts may be containers of one machine. Collective.
+// locate counts the cores of each machine that its ranks may use: the union of their
+// processes' affinities, and no more than the sum of their GOMAXPROCS. A machine is
+// identified by its kernel's boot id, or by name if that is unknown. Nodes do not identify
+// one: they may be pretended, or containers of one machine. Collective.
 func locate(c rma.Comm) (place, error) {
 	here, err := discover.Local(discover.Options{})
 	if err != nil {
 		here = topo.Place{}
 	}
-	mine, err := json.Marshal(seat{here.Host, boot.ID(), os.Getpid(), runtime.GOMAXPROCS(0), here.CPUs, runtime.NumCPU()})
+	mine, err := json.Marshal(rankPlace{here.Host, boot.ID(), os.Getpid(), runtime.GOMAXPROCS(0), here.CPUs, runtime.NumCPU()})
 	if err != nil {
 		return place{}, err
 	}
@@ -63,12 +63,12 @@ func locate(c rma.Comm) (place, error) {
 	return p, nil
 }
 
-// countCores makes of all seats, in JSON, what is the same for all ranks.
+// countCores makes the place of all rankPlaces, in JSON.
 func countCores(seats [][]byte) (place, error) {
 	p := place{lowest: map[process]int{}}
 	machines := map[string]*machine{}
 	for r, b := range seats {
-		var s seat
+		var s rankPlace
 		if err := json.Unmarshal(b, &s); err != nil {
 			return place{}, fmt.Errorf("bench: what rank %d says of its place is garbled (do all ranks run the same program?): %w", r, err)
 		}

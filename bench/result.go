@@ -9,47 +9,47 @@ import (
 
 // A Result is what Run found. Its JSON is stable.
 type Result struct {
-	Mode           Mode    `json:"mode"`
-	Lock           string  `json:"lock"`        // in text, with its parameters
-	Shared         bool    `json:"shared_mode"` // the lock has one
-	Locks          int     `json:"locks"`
-	Writers        float64 `json:"writers"` // share of exclusive acquires; in mode dht of inserts
-	Seed           uint64  `json:"seed"`
-	Ranks          int     `json:"ranks"`
-	Nodes          int     `json:"nodes"`
-	Cores          int     `json:"cores"` // that the job may use
-	Oversubscribed bool    `json:"oversubscribed"`
-	Transport      string  `json:"transport"`
+	Mode           Mode    `json:"mode"`           // workload
+	Lock           string  `json:"lock"`           // in text, with its parameters
+	Shared         bool    `json:"shared_mode"`    // the lock has one
+	Locks          int     `json:"locks"`          // number of locks
+	Writers        float64 `json:"writers"`        // share of exclusive acquires; in mode dht of inserts
+	Seed           uint64  `json:"seed"`           // of the ranks' random choices
+	Ranks          int     `json:"ranks"`          // number of ranks
+	Nodes          int     `json:"nodes"`          // number of nodes
+	Cores          int     `json:"cores"`          // that the job may use
+	Oversubscribed bool    `json:"oversubscribed"` // more ranks than cores
+	Transport      string  `json:"transport"`      // as rma.Comm.Describe has it
 
 	// Of a run in virtual time. The weak constants are those of the machine that are
 	// known to no more than a range.
 	Simulated  bool       `json:"simulated"`
-	Machine    string     `json:"machine,omitempty"`
-	About      string     `json:"machine_about,omitempty"`
-	Weak       []Constant `json:"weak_constants,omitempty"`
+	Machine    string     `json:"machine,omitempty"`              // its name
+	About      string     `json:"machine_about,omitempty"`        // the machine in a line
+	Weak       []Constant `json:"weak_constants,omitempty"`       // its weak constants
 	Operations int64      `json:"simulated_operations,omitempty"` // on windows, polls included
-	Band       *Band      `json:"band,omitempty"`
+	Band       *Band      `json:"band,omitempty"`                 // nil without Virtual.Band
 
-	Seconds   float64 `json:"duration_seconds"` // measured, without warm-up
-	Acquires  int64   `json:"acquires"`         // in that time, by all ranks
-	PerSecond float64 `json:"acquires_per_second"`
+	Seconds   float64 `json:"duration_seconds"`    // measured, without warm-up
+	Acquires  int64   `json:"acquires"`            // in that time, by all ranks
+	PerSecond float64 `json:"acquires_per_second"` // of all ranks
 
 	// Nanoseconds in Lock and Unlock of one acquire; in mode latency, batch means; in
 	// mode dht, of one operation on the table. In modes latency and lb the mean is that
 	// of all acquires, otherwise of those sampled.
 	Mean   float64 `json:"ns_per_acquire_mean"`
 	Median float64 `json:"ns_per_acquire_median"`
-	Min    float64 `json:"ns_per_acquire_min"`
+	Min    float64 `json:"ns_per_acquire_min"` // least
 	P99    float64 `json:"ns_per_acquire_p99"`
 	P999   float64 `json:"ns_per_acquire_p999"`
-	Max    float64 `json:"ns_per_acquire_max"`
+	Max    float64 `json:"ns_per_acquire_max"` // greatest
 
 	// Inside is the mean time between acquire and release, in ns, of those sampled; 0 in
 	// modes without work there. While all acquires are exclusive and there is one lock, no
 	// lock can make more than 1e9/Inside of them a second.
 	Inside float64 `json:"ns_inside_mean"`
 
-	PerRank []int64 `json:"acquires_per_rank"`
+	PerRank []int64 `json:"acquires_per_rank"` // acquires of each rank
 	// ShareDeviation is the standard deviation of acquires_per_rank divided by their
 	// mean; 0 is a perfectly even share. In mode latency it is 0; in mode dht rank 0 is
 	// left out.
@@ -68,18 +68,18 @@ type Result struct {
 // A Band is what a run in virtual time comes to while each weak constant in turn goes
 // to the ends of its range, the others staying where they are.
 type Band struct {
-	Seconds   Range `json:"duration_seconds"`
-	PerSecond Range `json:"acquires_per_second"`
-	Mean      Range `json:"ns_per_acquire_mean"`
-	Median    Range `json:"ns_per_acquire_median"`
-	P99       Range `json:"ns_per_acquire_p99"`
-	P999      Range `json:"ns_per_acquire_p999"`
+	Seconds   Range `json:"duration_seconds"`      // of Result.Seconds
+	PerSecond Range `json:"acquires_per_second"`   // of Result.PerSecond
+	Mean      Range `json:"ns_per_acquire_mean"`   // of Result.Mean
+	Median    Range `json:"ns_per_acquire_median"` // of Result.Median
+	P99       Range `json:"ns_per_acquire_p99"`    // of Result.P99
+	P999      Range `json:"ns_per_acquire_p999"`   // of Result.P999
 }
 
 // A Range is from the least to the greatest.
 type Range struct {
-	Min float64 `json:"min"`
-	Max float64 `json:"max"`
+	Min float64 `json:"min"` // least
+	Max float64 `json:"max"` // greatest
 }
 
 // of is the range of a figure, by its name in JSON.

@@ -7,10 +7,10 @@ import (
 	"text/tabwriter"
 )
 
-// WriteRounds writes what several rounds of runs say: for each lock the median of its
-// throughput, and its ratio to the first lock that had the same to do, from the runs of
-// the same round: median, least and greatest; and what it takes to be inside the critical
-// section. Runs with one seed are a round.
+// WriteRounds compares the locks of several rounds of runs, a line for each lock. It writes
+// the median throughput; median, least and greatest ratio to the first lock with the same
+// workload in the same round; the share of the least favoured rank; and the time inside the
+// critical section. Runs with the same seed are a round.
 func WriteRounds(w io.Writer, results []*Result) error {
 	type task struct {
 		mode         Mode

@@ -30,8 +30,8 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.pool != nil {
-		return cfg.pool.run(c, &lck, &cfg)
+	if cfg.virtual != nil {
+		return cfg.virtual.run(c, &lck, &cfg)
 	}
 	where, err := locate(c)
 	if err != nil {

@@ -72,7 +72,7 @@ func (s samples) merge(b []byte) error {
 func (s samples) histogram() *hdrhistogram.Histogram {
 	h := hdrhistogram.New(1, maxTracked, 3)
 	for v, n := range s {
-		_ = h.RecordValues(v, n) // cannot fail: record sees to the limit
+		_ = h.RecordValues(v, n) // cannot fail: record keeps values below the limit
 	}
 	return h
 }

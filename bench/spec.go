@@ -15,7 +15,9 @@ import (
 const Atomic = "atomic"
 
 // An Option is a parameter of a lock in text.
-type Option struct{ Name, Value string }
+type Option struct {
+	Name, Value string // as they stand in the text
+}
 
 // A Lock is a registered lock with values for its parameters.
 type Lock struct {

@@ -166,10 +166,10 @@ func (s *Store) Close() error {
 // A Host is the computer that a run was made on, as far as a reader of its figures
 // wants to know.
 type Host struct {
-	CPU  string `json:"cpu,omitempty"`
-	CPUs int    `json:"cpus"`
-	OS   string `json:"os"`
-	Go   string `json:"go"`
+	CPU  string `json:"cpu,omitempty"` // model; empty if unknown
+	CPUs int    `json:"cpus"`          // processors
+	OS   string `json:"os"`            // system and architecture
+	Go   string `json:"go"`            // version
 }
 
 // ThisHost is the computer that the process runs on.
@@ -188,6 +188,7 @@ func ThisHost() Host {
 	return h
 }
 
+// String describes the host in a line.
 func (h Host) String() string {
 	text := fmt.Sprintf("%s, %s, %s", plural(h.CPUs, "processor"), h.OS, h.Go)
 	if h.CPU != "" {

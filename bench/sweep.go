@@ -8,27 +8,26 @@ import (
 	"github.com/rmalock/rmalock/lock"
 )
 
-// A Sweep is a set of runs: every workload with every lock, share of writers and
-// number of ranks, several times each: in rounds, so that what a machine has of good and
-// bad moments is shared by all.
+// A Sweep is a set of runs: every workload with every lock, share of writers and number of
+// ranks. With Repeat it runs in rounds, so that changes in the machine's speed affect all.
 type Sweep struct {
-	Config  Config // what all runs have in common
-	Modes   []Mode
+	Config  Config    // what all runs have in common
+	Modes   []Mode    // workloads
 	Locks   []string  // as ParseLock reads them, and Atomic
 	Writers []float64 // F_W, 0 to 1
-	Ranks   []int
-	Repeat  int // runs of each, with seeds from Config.Seed on; 0 means 1
+	Ranks   []int     // numbers of ranks
+	Repeat  int       // runs of each, with seeds from Config.Seed on; 0 means 1
 }
 
 // A Point is one run of a Sweep.
 type Point struct {
-	Config Config
-	Ranks  int
+	Config Config // of the run
+	Ranks  int    // number of ranks
 }
 
-// Points lists the runs. A lock without a shared mode has none but those in which all
-// write, and in mode dht Atomic is a lock; a lock that is left without any run, and
-// anything that Config.Validate refuses, is an error.
+// Points lists the runs. A lock without a shared mode has only runs with F_W = 1. Atomic is
+// a lock in mode dht alone. A lock without any run, and a configuration that
+// Config.Validate refuses, are errors.
 func (s Sweep) Points() ([]Point, error) {
 	round, err := s.round()
 	if err != nil {
@@ -64,7 +63,7 @@ func (s Sweep) round() ([]Point, error) {
 						continue
 					}
 				}
-				checked := cfg // which fills in defaults, other ones in virtual time
+				checked := cfg // Validate fills in defaults; virtual time has others
 				if err := checked.Validate(); err != nil {
 					return nil, err
 				}
@@ -99,10 +98,10 @@ func (p Point) Key(where string) string {
 
 // A Record is a run that a Store keeps.
 type Record struct {
-	Key     string    `json:"key"`
-	Where   string    `json:"where"`   // what made the ranks, and on what
-	Command string    `json:"command"` // line that made it
-	Made    time.Time `json:"made"`
-	Host    Host      `json:"host"`
-	Result  *Result   `json:"result"`
+	Key     string    `json:"key"`     // as Point.Key makes it
+	Where   string    `json:"where"`   // backend and machine
+	Command string    `json:"command"` // command line
+	Made    time.Time `json:"made"`    // when
+	Host    Host      `json:"host"`    // computer of rank 0
+	Result  *Result   `json:"result"`  // of the run
 }

@@ -15,16 +15,14 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// A Tuner looks for the thresholds of rmamcs or rmarw that suit a machine and a
-// workload: one after the other, the others as they are, each value against the best so
-// far in rounds in which all of them run once, in an order that is drawn. A round's
-// figures are compared with each other and with no other round's, since machines have
-// good and bad moments.
+// A Tuner looks for the thresholds of rmamcs or rmarw that suit a machine and a workload. It
+// varies one threshold after the other. In each round every value runs once, in a random
+// order. Figures are compared within a round, since the speed of a machine varies.
 //
-// More of T_L and T_R is hardly ever slower, and less fair. So the value that is taken is the
-// smallest whose throughput is within Slack of the best one's; of numbers of counters, the
-// default if it is. Then what was found runs against the defaults, in rounds of their own; it
-// is kept if it wins each of them, or is as fast and smaller.
+// A larger T_L or T_R is hardly ever slower, and less fair. So a Tuner takes the smallest
+// value whose throughput is within Slack of the best; of numbers of counters, the default if
+// it is within Slack. At the end the result runs against the defaults, in rounds of their
+// own. It is kept if it wins every round, or if it is as fast and no threshold is larger.
 type Tuner struct {
 	// Lock is rmamcs or rmarw, in text. Parameters that it sets stay as they are, and
 	// thresholds among them are not looked for.
@@ -33,52 +31,51 @@ type Tuner struct {
 	Rounds   int            // 0 means 5
 	Seed     uint64         // of the orders, and of the first round's runs
 	// Measure makes a run of a lock in text. In a job all ranks call it, and it returns
-	// the same at all of them.
+	// the same Sample to all.
 	Measure func(lock string, seed uint64) (Sample, error)
-	// Tried, if not nil, is called after each run with the number of runs made and of those
-	// there will be.
+	// Tried, if not nil, is called after each run with the number of runs so far and in all.
 	Tried func(done, all int)
 
 	lock Lock // Lock
 }
 
-// Slack is the share of throughput that is given for a smaller threshold.
+// Slack is the share of throughput that a Tuner gives up for a smaller threshold.
 const Slack = 0.05
 
-// A Sample is what a Tuner looks at of a run.
+// A Sample is the result of a run, for a Tuner.
 type Sample struct {
 	PerSecond      float64 // acquires of all ranks
-	ShareDeviation float64
+	ShareDeviation float64 // as in Result
 	P99            float64 // ns
 }
 
-// A Trial is a value of a threshold, and how it did.
+// A Trial is a value of a threshold and its results.
 type Trial struct {
 	Threshold string `json:"threshold"` // "T_DC", "T_L of node", "T_R"
-	Value     string `json:"value"`
-	Lock      string `json:"lock"` // in text
-	// Medians of the rounds; Ratio is to the value that there was before, in the same
-	// round, and Low and High are its extremes.
+	Value     string `json:"value"`     // of the threshold
+	Lock      string `json:"lock"`      // in text
+	// PerSecond, ShareDeviation and P99 are medians of the rounds. Ratio is the median ratio to
+	// the previous value in the same round; Low and High are its extremes.
 	PerSecond      float64 `json:"acquires_per_second"`
 	Ratio          float64 `json:"ratio"`
 	Low            float64 `json:"ratio_low"`
 	High           float64 `json:"ratio_high"`
 	ShareDeviation float64 `json:"share_deviation"`
 	P99            float64 `json:"ns_per_acquire_p99"`
-	Was            bool    `json:"was"`   // the value that there was
-	Taken          bool    `json:"taken"` // and that there is
+	Was            bool    `json:"was"`   // the previous value
+	Taken          bool    `json:"taken"` // the value that is taken
 }
 
-// Tuned is what a Tuner found.
+// Tuned is the result of a Tuner.
 type Tuned struct {
-	Best       string           `json:"best"` // lock in text
-	Thresholds rmarw.Thresholds `json:"-"`
-	Default    string           `json:"default"`
-	Trials     []Trial          `json:"trials"`
-	Final      *Trial           `json:"final"` // what the trials led to against the default; nil if that is the same
+	Best       string           `json:"best"`    // lock in text
+	Thresholds rmarw.Thresholds `json:"-"`       // of Best
+	Default    string           `json:"default"` // lock in text with the default thresholds
+	Trials     []Trial          `json:"trials"`  // in the order of the search
+	Final      *Trial           `json:"final"`   // the result against the defaults; nil if they are equal
 }
 
-// knob is a threshold and its values, from the one that is best to have.
+// knob is a threshold and its values, the preferred ones first.
 type knob struct {
 	name   string
 	values []rmarw.Thresholds
@@ -140,7 +137,7 @@ func (t Tuner) Run() (*Tuned, error) {
 	return out, nil
 }
 
-// smaller reports whether no threshold is larger.
+// smaller reports whether no threshold of a is larger than that of b.
 func smaller(a, b rmarw.Thresholds) bool {
 	for i := range a.TL {
 		if a.TL[i] > b.TL[i] {
@@ -195,9 +192,8 @@ func (t Tuner) rounds(name string, values []rmarw.Thresholds, texts []string, wa
 	return trials, nil
 }
 
-// knobs are the lock's thresholds, in the order in which they are looked at: where
-// readers count themselves, then from the leaf out how long the lock stays, then how many
-// readers may come. Each has its values beside the thresholds that there are.
+// knobs are the lock's thresholds in the order of the search: T_DC, T_L from the leaf to the
+// root, T_R. Each function returns the values of one, given the thresholds so far.
 func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
 	var out []func(rmarw.Thresholds) knob
 	if t.looksFor("TDC") {
@@ -205,7 +201,7 @@ func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
 	}
 	levels := t.Topology.Levels()
 	for i := len(levels) - 1; i >= 0 && t.looksFor("TL"); i-- {
-		alone := true // nobody to pass the lock to
+		alone := true // no element has two parts that could pass the lock on
 		for e := range t.Topology.Elements(i) {
 			alone = alone && t.Topology.Arity(i, e) < 2
 		}
@@ -243,8 +239,7 @@ func (t Tuner) looksFor(name string) bool {
 	return has && t.lock.Values[name] == ""
 }
 
-// counters are numbers of counters that differ on the machine, the one that there is
-// first.
+// counters are values of T_DC with different numbers of counters, the present one first.
 func (t Tuner) counters(th rmarw.Thresholds) knob {
 	k := knob{name: "T_DC"}
 	seen := map[int]bool{}
@@ -268,7 +263,7 @@ func (t Tuner) counters(th rmarw.Thresholds) knob {
 	return k
 }
 
-// with is a sorted list with a value in it.
+// with adds a value to a list, which it sorts.
 func with[T int | int64](ns []T, n T) []T {
 	ns = append(slices.Clone(ns), n)
 	slices.Sort(ns)
@@ -292,7 +287,7 @@ func (t Tuner) text(th rmarw.Thresholds) string {
 	return text
 }
 
-// WriteText writes the evidence and what follows from it.
+// WriteText writes the trials, a line each, and the best lock.
 func (r *Tuned) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "threshold\tvalue\tmillion/s\tratio\tlow\thigh\tdeviation %\t99 % us\t\t")

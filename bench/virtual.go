@@ -13,25 +13,25 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// A Machine is what a run in virtual time is on.
+// A Machine is a model of a machine for runs in virtual time.
 type Machine interface {
-	Name() string
-	About() string // a line for people
-	// Weak lists the constants that are known to no more than a range.
+	Name() string  // as LoadMachine takes it
+	About() string // a description in one line
+	// Weak lists the constants that are known as a range only.
 	Weak() []Constant
-	// With is the machine with another value of a weak constant.
+	// With returns the machine with another value of a weak constant.
 	With(constant string, value float64) (Machine, error)
-	// Model is new for each run, for ranks in these places.
+	// Model returns a new model, for one run with ranks in the places of t.
 	Model(t *topo.Topology) (sim.Model, error)
 }
 
-// A Constant of a machine.
+// A Constant is a weak constant of a machine.
 type Constant struct {
-	Name  string  `json:"name"`
-	Unit  string  `json:"unit,omitempty"`
-	Low   float64 `json:"low"`
-	Value float64 `json:"value"` // as long as nobody sweeps it
-	High  float64 `json:"high"`
+	Name  string  `json:"name"`           // as Machine.With takes it
+	Unit  string  `json:"unit,omitempty"` // empty for none
+	Low   float64 `json:"low"`            // least plausible value
+	Value float64 `json:"value"`          // without Band
+	High  float64 `json:"high"`           // greatest plausible value
 }
 
 // Virtual is a job in virtual time: any number of ranks in this process, on a model
@@ -46,8 +46,8 @@ type Virtual struct {
 	// Topology has the place of each rank. Those of one element of the level node share
 	// memory; without such a level, all do.
 	Topology *topo.Topology
-	Machine  Machine
-	// Band has every weak constant swept: two runs more for each.
+	Machine  Machine // model of the machine
+	// Band adds two runs for each weak constant, with the ends of its range.
 	Band bool
 	// PauseFirst and PauseLast are the pauses between two polls of a far word, doubling.
 	// Both 0 means 1 us to 100 us, as in package rma/mpi.
@@ -65,7 +65,7 @@ const (
 	pauseFirst = time.Microsecond
 	pauseLast  = 100 * time.Microsecond
 
-	// tooLong ends a run whose ranks hinder each other for ever.
+	// tooLong ends a run in which ranks block each other for ever.
 	tooLong = 1000 * time.Second
 )
 
@@ -101,7 +101,7 @@ func (v Virtual) Run(cfg Config) (*Result, error) {
 			}
 		}
 	}
-	results, err := v.all(machines, cfg, limit)
+	results, err := v.runAll(machines, cfg, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +115,9 @@ func (v Virtual) Run(cfg Config) (*Result, error) {
 	return res, nil
 }
 
-// all makes a run on each machine, as many at once as there are processors, which the
+// runAll makes a run on each machine, as many at once as there are processors, which the
 // runs do not notice.
-func (v Virtual) all(machines []Machine, cfg Config, limit int64) ([]*Result, error) {
+func (v Virtual) runAll(machines []Machine, cfg Config, limit int64) ([]*Result, error) {
 	results := make([]*Result, len(machines))
 	errs := make([]error, len(machines))
 	shares := make([]float64, len(machines))
@@ -128,7 +128,7 @@ func (v Virtual) all(machines []Machine, cfg Config, limit int64) ([]*Result, er
 		wg.Go(func() {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			results[i], errs[i] = v.once(m, cfg, limit, func(share float64) {
+			results[i], errs[i] = v.runOn(m, cfg, limit, func(share float64) {
 				if v.Progress == nil {
 					return
 				}
@@ -152,14 +152,14 @@ func (v Virtual) all(machines []Machine, cfg Config, limit int64) ([]*Result, er
 	return results, nil
 }
 
-// once makes a run of no more than limit acquires or so.
-func (v Virtual) once(m Machine, cfg Config, limit int64, progress func(float64)) (*Result, error) {
+// runOn makes a run of no more than limit acquires or so.
+func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64)) (*Result, error) {
 	model, err := m.Model(v.Topology)
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{ps: samples{}, limit: limit}
-	cfg.pool, cfg.Topology = p, v.Topology
+	p := &virtualRun{ps: samples{}, limit: limit}
+	cfg.virtual, cfg.Topology = p, v.Topology
 	t := sim.Timed{Node: nodes(v.Topology), Model: model, PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong)}
 	t.Tick = func(now int64) error {
 		share := float64(p.done) / float64(p.limit)
@@ -197,8 +197,8 @@ func nodes(t *topo.Topology) []int {
 	return node
 }
 
-// pool is what the ranks of a run in virtual time share, who never run at once.
-type pool struct {
+// virtualRun is shared by the ranks of a run in virtual time. One of them runs at a time.
+type virtualRun struct {
 	ps        samples // of all ranks
 	tally     hook.Tally
 	measuring bool
@@ -207,7 +207,7 @@ type pool struct {
 }
 
 // begin is called by each rank that leaves the barrier before the measurement.
-func (p *pool) begin() {
+func (p *virtualRun) begin() {
 	if !p.measuring {
 		p.measuring = true
 		p.tally.Reset()
@@ -217,7 +217,7 @@ func (p *pool) begin() {
 
 // count counts acquires and reports whether there are enough. A rank outside of
 // virtual time has no pool, and has never enough.
-func (p *pool) count(n int) bool {
+func (p *virtualRun) count(n int) bool {
 	if p == nil {
 		return false
 	}
@@ -230,12 +230,12 @@ func (p *pool) count(n int) bool {
 
 // run is Run in virtual time. Counting and recording take none, so the operations
 // are those of the measurement itself.
-func (p *pool) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
+func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	w, err := open(c, hook.Count(c, &p.tally), lck, cfg)
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{ps: p.ps}
+	m := &measurement{ps: p.ps}
 	if err := m.measure(c, w, cfg); err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (p *pool) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	res := newResult(c, cfg, lck)
 	res.Simulated, res.Cores = true, c.Size() // the model has a core for each
 	res.gather(sums, 4, p.ps.histogram())
-	t := &tallied{acquires: res.Acquires, sum: found}
+	t := &opCounts{acquires: res.Acquires, sum: found}
 	res.Ops, res.RemoteOps = t.perAcquire()
 	return res, nil
 }

@@ -13,10 +13,10 @@ import (
 
 // A workload is what one rank does.
 type workload interface {
-	active() bool // there is anything to do for this rank
+	active() bool // whether this rank takes the lock
 	run(n int) error
-	sample() (timing, error) // is run(1) that is timed
-	// verify checks what the workload left behind. Collective.
+	sample() (timing, error) // run(1), timed
+	// verify checks the data that the workload has changed. Collective.
 	verify() error
 	free() error // collective
 }
@@ -28,10 +28,10 @@ type timing struct {
 	now    int64 // the time at the end of the release
 }
 
-// open opens the workload: what is counted on counted, the rest on c. Collective.
+// open opens the workload: locks on counted, data on c. Collective.
 func open(c, counted rma.Comm, lck *Lock, cfg *Config) (workload, error) {
 	if cfg.Mode == DHT {
-		return newVisitor(c, counted, lck, cfg)
+		return newDHTWorker(c, counted, lck, cfg)
 	}
 	return newWorker(c, counted, lck, cfg)
 }
@@ -41,9 +41,9 @@ func choices(c rma.Comm, cfg *Config) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(c.Rank()), 0x9E3779B97F4A7C15^cfg.Seed))
 }
 
-// agree is rma.Agree, but for virtual time, where an error of one rank ends all.
+// agree is rma.Agree. In virtual time it does nothing: an error of one rank ends the run.
 func agree(c rma.Comm, cfg *Config, err error) error {
-	if cfg.pool != nil {
+	if cfg.virtual != nil {
 		return err
 	}
 	return rma.Agree(c, err)
@@ -67,8 +67,8 @@ type worker struct {
 	writes  int64 // increments of counters so far
 }
 
-// newWorker opens the locks on locks, which may count, and the data on c.
-// Collective.
+// newWorker opens the locks on the Comm locks, which may count operations, and the data on
+// c. Collective.
 func newWorker(c, locks rma.Comm, lck *Lock, cfg *Config) (*worker, error) {
 	table, err := lck.open(locks, cfg, cfg.Locks)
 	if err = agree(c, cfg, err); err != nil {
@@ -207,8 +207,8 @@ func (w *worker) after() {
 	}
 }
 
-// guarded is the word that the held lock guards: lock id has its home at rank
-// (0+id) mod Size, so that id/Size is a place of its own there.
+// guarded is the word that the held lock guards. The home of lock id is rank id mod Size,
+// so its word there is the one with index id/Size.
 func (w *worker) guarded() (home, disp int) {
 	return w.table.Home(w.id), w.id / w.c.Size()
 }
@@ -216,8 +216,8 @@ func (w *worker) guarded() (home, disp int) {
 // spin computes for 1 to 4 us.
 func (w *worker) spin() {
 	ns := 1000 + w.rng.Int64N(3001)
-	if w.cfg.pool != nil {
-		w.c.Sleep(ns) // the same to the clock; others' moments come in between
+	if w.cfg.virtual != nil {
+		w.c.Sleep(ns) // virtual time advances by ns; the simulator runs other ranks meanwhile
 		return
 	}
 	for end := w.c.Now() + ns; w.c.Now() < end; {
@@ -249,7 +249,7 @@ func (w *worker) verify() error {
 	return err
 }
 
-// sum adds up the counters at the caller. They may be a billion, so it reads many at once.
+// sum adds up the counters at the caller, reading many at once: there may be a billion.
 func (w *worker) sum() (int64, error) {
 	sum := int64(0)
 	buf := make([]int64, min(1<<16, w.data.Words()))

@@ -18,6 +18,7 @@ type found struct {
 // that is not there.
 type difference struct{ vertex, got, want int64 }
 
+// String describes the difference.
 func (d difference) String() string {
 	switch {
 	case d.got < 0:

@@ -19,7 +19,7 @@ var ErrConfig = errors.New("bad configuration")
 
 // A Config describes a run. All ranks pass the same, but for Progress.
 type Config struct {
-	Source graph.Source
+	Source graph.Source // the graph
 	// Lock guards the volumes: Atomic, or a lock in text, as bench.ParseLock reads it.
 	Lock string
 	// Progress, if not nil, is called every few thousand inserts of the timed phase,

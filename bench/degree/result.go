@@ -11,44 +11,44 @@ import (
 
 // A Result is what Run found. Its JSON is stable.
 type Result struct {
-	Source    string `json:"source"`
-	Lock      string `json:"lock"`
-	Ranks     int    `json:"ranks"`
-	Nodes     int    `json:"nodes"`
-	Transport string `json:"transport"`
+	Source    string `json:"source"`    // the graph
+	Lock      string `json:"lock"`      // Atomic, or a lock in text
+	Ranks     int    `json:"ranks"`     // number of ranks
+	Nodes     int    `json:"nodes"`     // number of nodes
+	Transport string `json:"transport"` // as rma.Comm.Describe has it
 
-	Vertices   int64 `json:"vertices"` // in the table
-	Edges      int64 `json:"edges"`
+	Vertices   int64 `json:"vertices"`             // in the table
+	Edges      int64 `json:"edges"`                // of the graph
 	Inserts    int64 `json:"inserts"`              // two per edge
 	TableBytes int64 `json:"table_bytes_per_rank"` // without the lock's
 
-	Seconds   float64 `json:"seconds"` // of the timed phase, at the rank that took longest
-	PerSecond float64 `json:"operations_per_second"`
+	Seconds   float64 `json:"seconds"`               // of the timed phase, at the rank that took longest
+	PerSecond float64 `json:"operations_per_second"` // inserts of all ranks
 
-	Shares Spread    `json:"operations_per_rank"`
+	Shares Spread    `json:"operations_per_rank"`            // inserts
 	Rate   Spread    `json:"operations_per_second_per_rank"` // of each rank until it was through
-	Rates  []float64 `json:"operations_per_second_by_rank"`
+	Rates  []float64 `json:"operations_per_second_by_rank"`  // by rank
 
 	// Ops are the operations per insert, table and lock together, by kind and distance
 	// of the target ("FetchAndOp.far"; own, mate or far). RemoteOps is the sum of
 	// those on other ranks, flushes and waits not counted. What MPI does for its own
 	// locks is not seen.
 	Ops       map[string]float64 `json:"ops_per_insert"`
-	RemoteOps float64            `json:"remote_ops_per_insert"`
+	RemoteOps float64            `json:"remote_ops_per_insert"` // see Ops
 
 	NumGC int64 `json:"num_gc"` // garbage collections in the timed phase, all processes
 
-	Verified        bool   `json:"verified"`
-	Differences     int64  `json:"differences"` // vertices whose count is wrong
-	FirstDifference string `json:"first_difference,omitempty"`
+	Verified        bool   `json:"verified"`                   // no count is wrong
+	Differences     int64  `json:"differences"`                // vertices whose count is wrong
+	FirstDifference string `json:"first_difference,omitempty"` // that of the smallest vertex
 }
 
 // A Spread says how even a figure is between ranks.
 type Spread struct {
-	Min       float64 `json:"min"`
-	Mean      float64 `json:"mean"`
-	Max       float64 `json:"max"`
-	Deviation float64 `json:"standard_deviation"`
+	Min       float64 `json:"min"`                // least
+	Mean      float64 `json:"mean"`               // mean
+	Max       float64 `json:"max"`                // greatest
+	Deviation float64 `json:"standard_deviation"` // standard deviation
 }
 
 func spread(values []float64) Spread {

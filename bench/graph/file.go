@@ -18,9 +18,9 @@ const (
 
 // A File is a list of edges in a file; see the package comment for its form.
 //
-// Ranks read a plain file by ranges of bytes: of a line, who has its first byte in
-// the range. A compressed file cannot be entered in the middle: every rank reads
-// all of it and takes every size'th block of lines.
+// Ranks read a plain file by ranges of bytes. A line belongs to the rank whose range has its
+// first byte. A compressed file has no ranges: every rank reads all of it and takes every
+// size'th block of lines.
 type File struct {
 	path       string
 	size       int64 // bytes
@@ -122,7 +122,7 @@ func (g *File) bytes(file *os.File, rank, size int, f func(u, v int64) error) er
 		return nil
 	}
 	skip := at > 0
-	if skip { // from the byte before, whose line somebody else begins
+	if skip { // the line before the range belongs to another rank
 		at--
 	}
 	if _, err := file.Seek(at, io.SeekStart); err != nil {

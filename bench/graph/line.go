@@ -8,16 +8,18 @@ import (
 
 // A LineError says which line of a file is not an edge. It wraps ErrLine.
 type LineError struct {
-	File string
+	File string // path
 	Line int64  // from 1
 	Text string // the token or the line that is wrong, shortened
-	Why  string
+	Why  string // what is wrong
 }
 
+// Error says file, line, what is wrong, and the text.
 func (e *LineError) Error() string {
 	return fmt.Sprintf("graph: %s:%d: %s: %q", e.File, e.Line, e.Why, e.Text)
 }
 
+// Unwrap is ErrLine.
 func (e *LineError) Unwrap() error { return ErrLine }
 
 // flaw is what is wrong with a line, before its number is known.

@@ -292,6 +292,7 @@ func decades(low, high float64) []plot.Tick {
 // lattice draws a line at each label of the y axis.
 type lattice struct{}
 
+// Plot implements plot.Plotter.
 func (lattice) Plot(c draw.Canvas, p *plot.Plot) {
 	_, trY := p.Transforms(&c)
 	line := draw.LineStyle{Color: grid, Width: vg.Points(0.6)}

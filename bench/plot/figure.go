@@ -13,37 +13,37 @@ import (
 
 // A Figure is a diagram. Its JSON is all that is needed to draw it.
 type Figure struct {
-	ID     string   `json:"id"` // names its file: "3-lb"
-	Title  string   `json:"title"`
-	Where  string   `json:"where"` // what the runs were made on
-	Note   string   `json:"note,omitempty"`
-	X      Axis     `json:"x"`
-	Y      Axis     `json:"y"`
-	Series []Series `json:"series"`
+	ID     string   `json:"id"`             // names its file: "3-lb"
+	Title  string   `json:"title"`          // heading
+	Where  string   `json:"where"`          // what the runs were made on
+	Note   string   `json:"note,omitempty"` // what a reader must know
+	X      Axis     `json:"x"`              // number of ranks, or F_W
+	Y      Axis     `json:"y"`              // the measured figure
+	Series []Series `json:"series"`         // the lines
 }
 
 // An Axis of a Figure.
 type Axis struct {
-	Label string    `json:"label"`
-	Log   bool      `json:"log"`
+	Label string    `json:"label"`           // name and unit
+	Log   bool      `json:"log"`             // logarithmic
 	Ticks []float64 `json:"ticks,omitempty"` // of the x axis: where there are points
 }
 
 // A Series is a line of a Figure. Lines of one hue belong together.
 type Series struct {
-	Name   string  `json:"name"`
-	Hue    int     `json:"hue"`
-	Dash   int     `json:"dash"`
-	Points []Point `json:"points"`
+	Name   string  `json:"name"`   // in the legend
+	Hue    int     `json:"hue"`    // colour, by number
+	Dash   int     `json:"dash"`   // pattern, by number
+	Points []Point `json:"points"` // by X
 }
 
 // A Point of a line: the median of runs, and the least and greatest that they or their
 // bands came to.
 type Point struct {
-	X    float64 `json:"x"`
-	Y    float64 `json:"y"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	X    float64 `json:"x"`    // on the x axis
+	Y    float64 `json:"y"`    // median
+	Low  float64 `json:"low"`  // least
+	High float64 `json:"high"` // greatest
 }
 
 // measure is what a diagram shows of a run.
@@ -327,7 +327,7 @@ func (b *builder) done() *Figure {
 		for x, results := range l.at {
 			p := b.point(x, results)
 			if !(p.Low > 0) && f.Y.Log {
-				continue // nobody got the lock: no place on such an axis
+				continue // no acquires: a logarithmic axis has no place for 0
 			}
 			s.Points = append(s.Points, p)
 			low, high = min(low, p.Y), max(high, p.Y)

@@ -17,7 +17,7 @@ import (
 	"github.com/rmalock/rmalock/rma/mpi"
 )
 
-// backend is where the ranks of a job come from.
+// backend says what starts the ranks of a job.
 type backend struct {
 	name  string
 	ranks int
@@ -29,7 +29,7 @@ const (
 	byLauncher = "auto"
 	goroutines = "inproc"
 	processes  = "mpi"
-	simulated  = "sim" // of bench alone, whose jobs are in virtual time
+	simulated  = "sim" // of bench and tune: jobs in virtual time
 )
 
 // flags adds the flags that choose a backend.
@@ -38,7 +38,7 @@ func (b *backend) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&b.ranks, "ranks", defaultRanks(), "number of ranks of the inproc backend")
 }
 
-// nameFlag adds --backend, of a command that may have more backends than most.
+// nameFlag adds --backend. more are the command's backends beside the usual ones.
 func (b *backend) nameFlag(cmd *cobra.Command, more ...string) {
 	names := append([]string{byLauncher, goroutines, processes}, more...)
 	help := "where ranks come from: mpi (processes of an MPI job), inproc (goroutines), "
@@ -49,11 +49,11 @@ func (b *backend) nameFlag(cmd *cobra.Command, more ...string) {
 	complete(cmd, "backend", names...)
 }
 
-// defaultRanks is one per core, and enough to be many.
+// defaultRanks is one per core, and at least 4.
 func defaultRanks() int { return max(4, runtime.NumCPU()) }
 
-// check reports what is wrong with the flags and settles what auto means. A command
-// may have more backends than most.
+// check reports what is wrong with the flags and resolves auto. more are the command's
+// backends beside the usual ones.
 func (b *backend) check(cmd *cobra.Command, more ...string) error {
 	names := append([]string{byLauncher, goroutines, processes}, more...)
 	switch {
@@ -74,17 +74,16 @@ func (b *backend) check(cmd *cobra.Command, more ...string) error {
 	return nil
 }
 
-// telling is the time that rank 0 has to say what went wrong before the others end: a
-// launcher that sees one process fail kills those that are left.
-const telling = 500 * time.Millisecond
+// reportTime is how long the other ranks of a failed job wait for rank 0 to write the
+// error. A launcher kills the remaining processes when one fails.
+const reportTime = 500 * time.Millisecond
 
-// job runs f on all ranks. Its error is a failure, which one process of the job
-// has to report: an error that f returns at all ranks is rank 0's to tell, who
-// knows it by rma.Agree; one of some ranks alone is told by the mpi backend, which
-// then ends the job.
+// job runs f on all ranks. Its error is a *failure that one process of the job reports.
+// Rank 0 reports an error that f returns at all ranks, as after rma.Agree. The mpi backend
+// reports an error of some ranks alone, and ends the job.
 func (b *backend) job(f func(rma.Comm) error) error {
-	// Of the ranks of this process the one that fails first knows why; the others
-	// may know no more than that a peer is gone.
+	// The first rank of this process that fails has the cause; the others may only see that
+	// a peer is gone.
 	var once sync.Once
 	var first error
 	all := func(c rma.Comm) error {
@@ -98,14 +97,14 @@ func (b *backend) job(f func(rma.Comm) error) error {
 		}
 		return err
 	}
-	mine := b.name == goroutines || speaks()
+	reports := b.name == goroutines || isReporter()
 	var err error
 	if b.name == goroutines {
 		nodes := max(1, b.nodes)
 		err = inproc.RunNodes(nodes, b.ranks/nodes, all)
 	} else {
 		err = mpi.Run(func(c rma.Comm) error {
-			mine = c.Rank() == 0
+			reports = c.Rank() == 0
 			shareCores(c.Node())
 			return all(c)
 		})
@@ -116,26 +115,25 @@ func (b *backend) job(f func(rma.Comm) error) error {
 	case first != nil:
 		err = first
 	}
-	if b.name == processes && !mine {
-		time.Sleep(telling)
+	if b.name == processes && !reports {
+		time.Sleep(reportTime)
 	}
-	return &failure{err: err, mine: mine}
+	return &failure{err: err, reports: reports}
 }
 
-// shareCores gives each rank of a node its part of the cores, unless the user has
-// decided. Otherwise every process would run as many threads as there are cores,
-// and those of ranks that wait would hinder those that work. Where there are several
-// nodes it leaves two at least: see rma/mpi.
+// shareCores sets GOMAXPROCS to the rank's part of its node's cores, unless the user has
+// set it. With one thread per core in each process, threads of ranks that wait would slow
+// those that work. With several nodes GOMAXPROCS is at least 2: see rma/mpi.
 func shareCores(node rma.Node) {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(min(2, node.Count), runtime.NumCPU()/len(node.Ranks)))
 	}
 }
 
-// speaks reports whether this process may tell what all processes of the job find
-// wrong before they know each other: it is rank 0, or no launcher says it is not.
-func speaks() bool {
-	// Slurm's variable last: under mpirun it is the daemon's, the same for all.
+// isReporter reports whether this process writes errors that all processes of the job find
+// before MPI starts: it is rank 0 by the launcher's environment, or there is no launcher.
+func isReporter() bool {
+	// Slurm's variable last: under mpirun it is the daemon's, the same for all ranks.
 	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
 		if rank := os.Getenv(name); rank != "" {
 			return rank == "0"

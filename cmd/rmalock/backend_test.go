@@ -32,21 +32,21 @@ func TestShareCores(t *testing.T) {
 	}
 }
 
-func TestSpeaks(t *testing.T) {
+func TestIsReporter(t *testing.T) {
 	for _, v := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
 		t.Setenv(v, "")
 	}
-	if !speaks() {
-		t.Error("silent without a launcher")
+	if !isReporter() {
+		t.Error("no reporter without a launcher")
 	}
 	t.Setenv("SLURM_PROCID", "0") // of the daemon, the same for all
 	t.Setenv("OMPI_COMM_WORLD_RANK", "1")
-	if speaks() {
-		t.Error("rank 1 speaks")
+	if isReporter() {
+		t.Error("rank 1 is the reporter")
 	}
 	t.Setenv("OMPI_COMM_WORLD_RANK", "0")
-	if !speaks() {
-		t.Error("rank 0 is silent")
+	if !isReporter() {
+		t.Error("rank 0 is not the reporter")
 	}
 }
 

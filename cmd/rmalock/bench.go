@@ -78,8 +78,8 @@ func modeNames() []string {
 	return out
 }
 
-// check reports what is wrong with the flags and lists the runs, which in an MPI job
-// are for its number of ranks, whatever they say.
+// check reports what is wrong with the flags and lists the runs. In an MPI job all of them
+// have the job's number of ranks.
 func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	given := cmd.Flags().Changed
 	cfg := &o.sweep.Config
@@ -103,7 +103,7 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	for _, m := range o.modes {
 		o.sweep.Modes = append(o.sweep.Modes, bench.Mode(m))
 	}
-	o.backend.ranks = 1 // which layout says
+	o.backend.ranks = 1 // layout has the number
 	if err := o.backend.check(cmd, simulated); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	var points []bench.Point
 	for _, s := range sweeps {
 		if o.figure != "" {
-			s = o.narrow(s, given)
+			s = o.restrict(s, given)
 		}
 		more, err := s.Points()
 		if err != nil {
@@ -152,9 +152,9 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 	if o.backend.name == processes {
 		return o.inJob(out, points)
 	}
-	points = o.suited(points, o.layout.nodesOf)
-	if !speaks() {
-		return nil // another process of the job does it, if there is a job
+	points = o.applicable(points, o.layout.nodesOf)
+	if !isReporter() {
+		return nil // rank 0 of the job makes the runs
 	}
 	store, err := o.open()
 	if err != nil {
@@ -167,12 +167,12 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 		if store != nil && store.Has(o.key(p, where)) {
 			continue
 		}
-		res, err := o.once(p, bar.next(i, p))
+		res, err := o.runHere(p, bar.next(i, p))
 		if err != nil {
 			return err
 		}
 		bar.clear()
-		if err := o.take(out, store, p, where, res, len(points) > 1); err != nil {
+		if err := o.record(out, store, p, where, res, len(points) > 1); err != nil {
 			return fail(err)
 		}
 	}
@@ -188,8 +188,8 @@ func (o *benchOptions) key(p bench.Point, where string) string {
 	return key
 }
 
-// once makes a run in this process.
-func (o *benchOptions) once(p bench.Point, progress func(float64)) (*bench.Result, error) {
+// runHere makes a run in this process.
+func (o *benchOptions) runHere(p bench.Point, progress func(float64)) (*bench.Result, error) {
 	if o.backend.name == simulated {
 		v, err := o.layout.virtual(p.Ranks)
 		if err != nil {
@@ -234,12 +234,12 @@ func (o *benchOptions) measure(c rma.Comm, cfg bench.Config) (res *bench.Result,
 	return res, err
 }
 
-// inJob makes all runs in one MPI job. Rank 0 knows which are there already, and says
-// what becomes of them.
+// inJob makes all runs in one MPI job. Rank 0 has the store: it knows which runs exist, and
+// writes the results.
 func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
 	return o.backend.job(func(c rma.Comm) error {
 		first := c.Rank() == 0
-		where := c.Describe() // which says if there is but one node
+		where := c.Describe() // says so if there is one node
 		if n := c.Node().Count; n > 1 {
 			where += fmt.Sprintf(", %d nodes", n)
 		}
@@ -254,7 +254,7 @@ func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
 		for i := range points {
 			points[i].Ranks = c.Size()
 		}
-		for _, p := range o.suited(points, func(int) int { return c.Node().Count }) {
+		for _, p := range o.applicable(points, func(int) int { return c.Node().Count }) {
 			there := int64(0)
 			if store != nil && store.Has(o.key(p, where)) {
 				there = 1
@@ -271,7 +271,7 @@ func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
 				return err
 			}
 			if first {
-				err = o.take(out, store, p, where, res, len(points) > 1)
+				err = o.record(out, store, p, where, res, len(points) > 1)
 			}
 			if err := rma.Agree(c, err); err != nil {
 				return err
@@ -292,8 +292,8 @@ func (o *benchOptions) open() (*bench.Store, error) {
 	return bench.OpenStore(o.plot)
 }
 
-// take shows a run and keeps it.
-func (o *benchOptions) take(out io.Writer, store *bench.Store, p bench.Point, where string, res *bench.Result, many bool) error {
+// record writes the result of a run, and adds it to the store if there is one.
+func (o *benchOptions) record(out io.Writer, store *bench.Store, p bench.Point, where string, res *bench.Result, many bool) error {
 	if store != nil {
 		err := store.Add(bench.Record{
 			Key: o.key(p, where), Where: where, Command: commandLine(o.backend.name, p.Ranks), Made: time.Now().Truncate(time.Second),
@@ -335,7 +335,7 @@ func (o *benchOptions) writeRow(out io.Writer, r *bench.Result) error {
 	return err
 }
 
-// finish draws what the folder holds.
+// finish compares the rounds and draws the runs of the folder.
 func (o *benchOptions) finish(out io.Writer, store *bench.Store) error {
 	if len(o.rounds) > 0 && !o.json && !o.csv {
 		fmt.Fprintln(out)
@@ -369,8 +369,7 @@ func (o *benchOptions) finish(out io.Writer, store *bench.Store) error {
 	return err
 }
 
-// commandLine is the line that started this program, for those who want to do it
-// again.
+// commandLine is the line that started this program, so that a run can be repeated.
 func commandLine(backend string, ranks int) string {
 	words := []string{"rmalock"}
 	if backend == processes {

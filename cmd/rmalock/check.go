@@ -74,7 +74,7 @@ func (o *checkOptions) flags(cmd *cobra.Command) {
 	complete(cmd, "explore", exploreAll, exploreRandom, explorePCT, exploreTime)
 }
 
-// prepare looks at the flags.
+// prepare checks the flags and makes the plan of them.
 func (o *checkOptions) prepare(cmd *cobra.Command) (err error) {
 	p := &o.plan
 	l, err := bench.ParseLock(o.lock)
@@ -126,7 +126,7 @@ func (o *checkOptions) prepare(cmd *cobra.Command) (err error) {
 		}
 		p.Faults = append(p.Faults, f)
 	}
-	if _, err := check.Promises(*p); errors.Is(err, lock.ErrConfig) { // of the lock's parameters, or the machine
+	if _, err := check.Promises(*p); errors.Is(err, lock.ErrConfig) { // wrong parameters or machine
 		return err
 	}
 	return nil
@@ -167,11 +167,11 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	if err := o.prepare(cmd); err != nil {
 		return err
 	}
-	if !speaks() {
+	if !isReporter() {
 		return nil
 	}
 	if o.replay != "" {
-		return o.again(cmd)
+		return o.replayed(cmd)
 	}
 	bar := newChecked(cmd.ErrOrStderr(), o)
 	if bar != nil {
@@ -212,8 +212,8 @@ func (o *checkOptions) search(cmd *cobra.Command) (check.Result, error) {
 	return check.Run(o.plan, s)
 }
 
-// again is --replay.
-func (o *checkOptions) again(cmd *cobra.Command) error {
+// replayed runs the schedule of --replay.
+func (o *checkOptions) replayed(cmd *cobra.Command) error {
 	events, f, err := check.Replay(o.plan, o.replay)
 	if err != nil {
 		return err

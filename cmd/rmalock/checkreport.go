@@ -51,7 +51,7 @@ type failureReport struct {
 	Replay    string   `json:"replay"`
 }
 
-// failed tells a failure in JSON.
+// failed is a failure in JSON, with its trace.
 func (o *checkOptions) failed(f *sim.Failure) *failureReport {
 	out := &failureReport{Error: f.Error(), Execution: f.Execution, Steps: f.Steps, Schedule: f.Schedule, Replay: o.plan.Command(f.Schedule)}
 	if events, _, err := check.Replay(o.plan, f.Schedule); err == nil {
@@ -62,8 +62,8 @@ func (o *checkOptions) failed(f *sim.Failure) *failureReport {
 	return out
 }
 
-// late tells a failure in virtual time, which has a seed and no schedule.
-func (o *checkOptions) late(f *sim.Failure) *failureReport {
+// failedInTime is a failure in virtual time in JSON: it has a seed and no schedule.
+func (o *checkOptions) failedInTime(f *sim.Failure) *failureReport {
 	again := o.plan
 	again.Seed += uint64(f.Execution - 1)
 	return &failureReport{Error: f.Error(), Execution: f.Execution, Steps: f.Steps, Replay: again.TimeCommand()}
@@ -99,7 +99,7 @@ func (o *checkOptions) promised() (out []promised) {
 	return out
 }
 
-// verdict says what came out. A failure is shortened first.
+// verdict writes the result of a search. A failure is shortened first.
 func (o *checkOptions) verdict(out io.Writer, r *check.Result, took time.Duration) error {
 	if o.json {
 		report := &checkReport{
@@ -110,7 +110,7 @@ func (o *checkOptions) verdict(out io.Writer, r *check.Result, took time.Duratio
 			return o.report(out, report, nil)
 		}
 		if o.explore == exploreTime {
-			report.Failure = o.late(r.Failure)
+			report.Failure = o.failedInTime(r.Failure)
 			return o.report(out, report, r.Failure)
 		}
 		short, err := check.Shrink(o.plan, r.Failure, shrinkTries)
@@ -126,7 +126,7 @@ func (o *checkOptions) verdict(out io.Writer, r *check.Result, took time.Duratio
 	if r.Failure != nil {
 		fmt.Fprintf(out, "verdict     FAILS in execution %d\n\n", r.Failure.Execution)
 		if o.explore == exploreTime {
-			f := o.late(r.Failure)
+			f := o.failedInTime(r.Failure)
 			fmt.Fprintf(out, "%s\n\nagain     %s\n", f.Error, f.Replay)
 			return fail(r.Failure.Err)
 		}
@@ -150,7 +150,7 @@ func (o *checkOptions) verdict(out io.Writer, r *check.Result, took time.Duratio
 // shrinkTries is how many schedules are tried in search of a shorter one.
 const shrinkTries = 2000
 
-// what says what ranks do.
+// what describes the plan: ranks, acquires, modes.
 func (o *checkOptions) what() string {
 	p := &o.plan
 	text := fmt.Sprintf("%d ranks, %d acquires each", p.Ranks, p.Acquires)
@@ -196,7 +196,7 @@ func (o *checkOptions) tried(r *check.Result) string {
 	return text
 }
 
-// checked is a bar of executions.
+// checked is a progress bar of executions.
 type checked struct {
 	done  atomic.Int64
 	every int64
@@ -210,7 +210,7 @@ func newChecked(out io.Writer, o *checkOptions) *checked {
 	}
 	total := o.schedules
 	if o.explore == exploreAll {
-		total = -1 // nobody knows
+		total = -1 // unknown
 	}
 	return &checked{every: 100, bar: progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(out),
@@ -223,7 +223,7 @@ func newChecked(out io.Writer, o *checkOptions) *checked {
 
 func (c *checked) tick() {
 	if n := c.done.Add(1); n%c.every == 0 {
-		_ = c.bar.Set64(n) // a bar that cannot be drawn is no reason to fail
+		_ = c.bar.Set64(n) // the search goes on without a bar
 	}
 }
 

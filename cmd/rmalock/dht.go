@@ -108,7 +108,7 @@ func (o *dhtOptions) run(cmd *cobra.Command) error {
 		}
 	}
 	if n := wrong.Load(); n > 0 {
-		return &failure{err: fmt.Errorf("wrong counts in the table: %d", n), mine: res != nil}
+		return &failure{err: fmt.Errorf("wrong counts in the table: %d", n), reports: res != nil}
 	}
 	return nil
 }

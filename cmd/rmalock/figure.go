@@ -8,9 +8,9 @@ import (
 	"github.com/rmalock/rmalock/rmarw"
 )
 
-// narrow is the sweep of a figure without what flags that were given leave out, and
-// with what they set.
-func (o *benchOptions) narrow(s bench.Sweep, given func(string) bool) bench.Sweep {
+// restrict applies the flags that were given to the sweep of a figure: they select among its
+// locks, workloads and shares of writers, and set the rest.
+func (o *benchOptions) restrict(s bench.Sweep, given func(string) bool) bench.Sweep {
 	s.Config, s.Repeat = o.sweep.Config, o.sweep.Repeat
 	if given("ranks") || given("nodes") || given("topology") || o.backend.name != simulated {
 		s.Ranks = o.sweep.Ranks
@@ -30,11 +30,11 @@ func (o *benchOptions) narrow(s bench.Sweep, given func(string) bool) bench.Swee
 	return s
 }
 
-// suited are the runs of a figure without those of locks whose T_DC asks for more than the
-// machine has, a counter for every so many nodes or so many on a node: Figure 4a has both.
-func (o *benchOptions) suited(points []bench.Point, nodes func(ranks int) int) []bench.Point {
+// applicable drops the runs of a figure whose T_DC the machine cannot have: a counter for
+// every so many nodes, or so many counters on a node. Figure 4a has both.
+func (o *benchOptions) applicable(points []bench.Point, nodes func(ranks int) int) []bench.Point {
 	if o.figure == "" {
-		return points // what was named is run, or refused with the reason
+		return points // locks that the user named are run, or refused with the reason
 	}
 	return slices.DeleteFunc(points, func(p bench.Point) bool {
 		n, tdc := nodes(p.Ranks), counters(p.Config.Lock)
@@ -42,7 +42,7 @@ func (o *benchOptions) suited(points []bench.Point, nodes func(ranks int) int) [
 	})
 }
 
-// counters is T_DC of a lock in text, as far as it says so by nodes.
+// counters is T_DC of a lock in text if it is given by nodes, otherwise the zero value.
 func counters(text string) rmarw.TDC {
 	_, options, err := bench.SplitLock(text)
 	if err != nil {

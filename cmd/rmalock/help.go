@@ -9,14 +9,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// texts are the commands' manuals: NAME.txt is the begin of --help, and NAME-details.txt
-// the topic "rmalock help NAME-details". Lines have at most 100 columns.
+// texts are the commands' manuals. NAME.txt is the first part of --help, NAME-details.txt
+// the topic "rmalock help NAME-details".
 //
 //go:embed help/*.txt
 var texts embed.FS
 
+// columns is the width of texts and tables.
 const columns = 100
 
+// text is a manual by the name of its file.
 func text(name string) string {
 	b, err := texts.ReadFile("help/" + name + ".txt")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// layout is where the ranks of bench lie, on nodes that are pretended or simulated.
+// layout is the placement of ranks on nodes, of the backends inproc and sim.
 type layout struct {
 	ranks    []int
 	nodes    int
@@ -29,7 +29,7 @@ type layout struct {
 	model bench.Machine
 }
 
-// simulatedPerNode is the paper's: 16 ranks a node (rma-rw, section 5).
+// simulatedPerNode is the number of ranks of a node in rma-rw, section 5.
 const simulatedPerNode = 16
 
 func (l *layout) flags(cmd *cobra.Command) {
@@ -63,7 +63,7 @@ func (l *layout) check(cmd *cobra.Command, backend string, figure bool) ([]int, 
 		}
 	}
 	if backend == processes {
-		return []int{2}, nil // the job has as many as it has
+		return []int{2}, nil // replaced by the size of the job
 	}
 	if backend == simulated {
 		if !given("band") {
@@ -116,7 +116,7 @@ func (l *layout) fits(ranks int) error {
 // nodesOf is the number of nodes for ranks.
 func (l *layout) nodesOf(ranks int) int {
 	if l.tree != nil {
-		return l.tree.Elements(slices.IndexFunc(l.tree.Levels(), func(level topo.Level) bool { return level.Name == "node" })) // check saw to it
+		return l.tree.Elements(slices.IndexFunc(l.tree.Levels(), func(level topo.Level) bool { return level.Name == "node" })) // check has found it
 	}
 	if l.perNode == 0 || ranks <= l.perNode {
 		return 1
@@ -124,7 +124,7 @@ func (l *layout) nodesOf(ranks int) int {
 	return ranks / l.perNode
 }
 
-// where says what makes the ranks, and on what.
+// where names the backend and the machine, as in the reports.
 func (l *layout) where(backend string) string {
 	text := "goroutines"
 	if backend == simulated {
@@ -167,8 +167,8 @@ type simBar struct {
 	total int
 }
 
-// newSimBar returns nil unless out is a terminal and time virtual: what real time a
-// job takes is known beforehand.
+// newSimBar returns nil unless out is a terminal and time is virtual: a job in real time
+// lasts as long as the flags say.
 func newSimBar(out io.Writer, backend string, runs int) *simBar {
 	p := newProgress(out)
 	if p == nil || backend != simulated {
@@ -189,7 +189,7 @@ func (b *simBar) next(i int, point bench.Point) func(float64) {
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)
-	return func(done float64) { _ = b.p.bar.Set64(int64(done * steps)) } // one that cannot be drawn is no reason to fail
+	return func(done float64) { _ = b.p.bar.Set64(int64(done * steps)) } // the run goes on without a bar
 }
 
 func (b *simBar) clear() {

@@ -33,7 +33,7 @@ func newLocks() *cobra.Command {
 		Short: "List the locks that --lock can name",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !speaks() {
+			if !isReporter() {
 				return nil
 			}
 			if asJSON {

@@ -21,7 +21,7 @@ import (
 
 // Exit statuses.
 const (
-	exitFailed = 1 // the job failed, or its result is not verified
+	exitFailed = 1 // the job failed, or its result is not verified or not written
 	exitUsage  = 2
 )
 
@@ -33,8 +33,8 @@ func main() {
 	os.Exit(run(os.Args[1:], out, os.Stderr))
 }
 
-// nowhere is the standard output of a process that was started without one. Go's own is
-// /dev/null then.
+// nowhere replaces os.Stdout where the process was started without a standard output. Go
+// opens /dev/null instead, and writes to it succeed.
 type nowhere struct{}
 
 func (nowhere) Write([]byte) (int, error) { return 0, errors.New("standard output is closed") }
@@ -55,19 +55,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &failed):
-		if failed.mine {
+		if failed.reports {
 			fmt.Fprintf(stderr, "rmalock: %s\n", message(err))
 		}
 		return exitFailed
 	}
-	if speaks() {
+	if isReporter() {
 		fmt.Fprintf(stderr, "rmalock: %s\nRun '%s --help' for usage.\n", message(err), cmd.CommandPath())
 	}
 	return exitUsage
 }
 
-// output is a Writer that remembers its first error: the command that met it, or the
-// help, may not have looked.
+// output is a Writer that remembers its first error, since not all commands look at it.
 type output struct {
 	io.Writer
 	err error
@@ -80,22 +79,22 @@ func (o *output) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// A failure is an error of a job that was asked for in the right way. All other
-// errors are the user's: exit status 2.
+// A failure is an error with exit status 1. All other errors are wrong command lines, with
+// exit status 2.
 type failure struct {
-	err  error
-	mine bool // this process is the one to report it
+	err     error
+	reports bool // this process writes the message
 }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// fail makes a failure of an error of this process alone.
+// fail makes a failure of an error, which this process reports.
 func fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{err: err, mine: true}
+	return &failure{err: err, reports: true}
 }
 
 func newRoot() *cobra.Command {
@@ -127,8 +126,7 @@ func complete(cmd *cobra.Command, flag string, words ...string) {
 // writeJSON writes a value as a line of JSON.
 func writeJSON(out io.Writer, v any) error { return json.NewEncoder(out).Encode(v) }
 
-// message is an error's text for people: without the class of the error at its
-// end, which is for programs and says less than what stands before it.
+// message is the text of an error without the sentinel at its end, which is for programs.
 func message(err error) string {
 	text := err.Error()
 	for again := true; again; {

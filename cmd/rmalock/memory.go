@@ -9,10 +9,10 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// memoryOf is the memory that each of so many ranks of this machine may take, in bytes; 0
-// if nothing is known.
+// memoryOf is the share of the machine's free memory of each of so many ranks, in bytes; 0 if
+// it is unknown.
 func memoryOf(ranks int) int64 {
-	info, _ := os.ReadFile("/proc/meminfo") // none: not Linux
+	info, _ := os.ReadFile("/proc/meminfo") // there is none but on Linux
 	limit, _ := os.ReadFile("/sys/fs/cgroup/memory.max")
 	if free := freeMemory(string(info), string(limit)); free < math.MaxInt64 {
 		return max(1, free/int64(ranks))
@@ -20,8 +20,8 @@ func memoryOf(ranks int) int64 {
 	return 0
 }
 
-// freeMemory is the memory that is available by the text of /proc/meminfo, and by the limit
-// of a container.
+// freeMemory is the lesser of MemAvailable in the text of /proc/meminfo and the limit of the
+// control group, in bytes; math.MaxInt64 if neither is there.
 func freeMemory(meminfo, limit string) int64 {
 	free := int64(math.MaxInt64)
 	for line := range strings.Lines(meminfo) {
@@ -37,7 +37,7 @@ func freeMemory(meminfo, limit string) int64 {
 	return free
 }
 
-// agreedMemory is memoryOf that all ranks know. Collective.
+// agreedMemory is the least memoryOf of all ranks. Collective.
 func agreedMemory(c rma.Comm, ranksHere int) (int64, error) {
 	all, err := c.Allgather([]int64{memoryOf(ranksHere)})
 	if err != nil {

@@ -46,8 +46,8 @@ func mpirun(t *testing.T, ranks string, args ...string) outcome {
 	return execute(t, exec.CommandContext(ctx, launcher, append(append(options, program), args...)...))
 }
 
-// once fails the test unless stderr, launcher's remarks aside, says it once.
-func (o outcome) once(t *testing.T, says string) {
+// saysOnce fails the test unless stderr, launcher's remarks aside, says it once.
+func (o outcome) saysOnce(t *testing.T, says string) {
 	t.Helper()
 	if n := strings.Count(o.stderr, says); n != 1 || o.stdout != "" || o.code == 0 {
 		t.Errorf("exit %d; %q said %d times, want once, and a failure without output\nstdout: %s\nstderr: %s", o.code, says, n, o.stdout, o.stderr)
@@ -113,7 +113,7 @@ func TestMPISweep(t *testing.T) {
 			t.Errorf("%s ranks: does not say %q once:\n%s", c.ranks, c.says, o.stdout)
 		}
 	}
-	mpirun(t, "2", "bench", "--plot", filepath.Join(bad(t), "out")).once(t, "not a directory")
+	mpirun(t, "2", "bench", "--plot", filepath.Join(bad(t), "out")).saysOnce(t, "not a directory")
 }
 
 // TestMPITrace: one file for all ranks, whose clocks it compares.
@@ -123,7 +123,7 @@ func TestMPITrace(t *testing.T) {
 	if ranks := timeline(t, path, 5); len(ranks) != 3 {
 		t.Errorf("holds by rank %v, want some of 3 ranks", ranks)
 	}
-	mpirun(t, "3", "dht", "--trace", filepath.Join(bad(t), "t.json")).once(t, "not a directory")
+	mpirun(t, "3", "dht", "--trace", filepath.Join(bad(t), "t.json")).saysOnce(t, "not a directory")
 }
 
 // bad is the path of a file, where a folder is wanted.
@@ -131,11 +131,11 @@ func bad(t *testing.T) string { return write(t, "file", "x") }
 
 func TestMPIErrorsAreSaidOnce(t *testing.T) {
 	bad := write(t, "bad.txt", strings.Repeat("1 2\n", 1000)+"3 x\n")
-	mpirun(t, "3", "dht", "--edges", bad).once(t, "bad.txt:1001:")
-	mpirun(t, "3", "dht", "--edges", filepath.Join(t.TempDir(), "missing.txt")).once(t, "missing.txt")
-	mpirun(t, "3", "dht", "--lock", "nonsense").once(t, `"nonsense"`)
-	mpirun(t, "3", "bench", "--ranks", "3").once(t, "mpirun -n")
-	mpirun(t, "3", "dht", "--scale", "8", "--slots", "4", "--heap", "5").once(t, "no free heap element")
+	mpirun(t, "3", "dht", "--edges", bad).saysOnce(t, "bad.txt:1001:")
+	mpirun(t, "3", "dht", "--edges", filepath.Join(t.TempDir(), "missing.txt")).saysOnce(t, "missing.txt")
+	mpirun(t, "3", "dht", "--lock", "nonsense").saysOnce(t, `"nonsense"`)
+	mpirun(t, "3", "bench", "--ranks", "3").saysOnce(t, "mpirun -n")
+	mpirun(t, "3", "dht", "--scale", "8", "--slots", "4", "--heap", "5").saysOnce(t, "no free heap element")
 }
 
 // TestMPIKilledRank: a rank dies in the middle of a job. The job ends at once, with

@@ -19,7 +19,7 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// observing are the flags of what can be seen of locks at work.
+// observing are --trace and --counters.
 type observing struct {
 	trace    string // file
 	counters string // address
@@ -49,7 +49,7 @@ func (o *observing) check(backend, lock string, runs int) error {
 	return nil
 }
 
-// address is --counters in two. Without a host it is the loopback's.
+// address splits --counters. Without a host it is the loopback interface.
 func (o *observing) address() (host string, port int, err error) {
 	if o.counters == "" {
 		return "", 0, nil
@@ -64,9 +64,9 @@ func (o *observing) address() (host string, port int, err error) {
 	return cmp.Or(host, "127.0.0.1"), port, nil
 }
 
-// around runs f, which is to wrap its tables of locks by what it is given, nil for
-// nothing. Collective. name is that of the locks. processes says that each rank is a
-// process of its own.
+// around serves counters and writes the timeline while f runs. f wraps its tables of locks
+// with the function that it gets; nil means no wrapping. name is the lock's; processes
+// says that each rank is a process. Collective.
 func (o *observing) around(c rma.Comm, name string, processes bool, f func(wrap func(rma.Comm, lock.Table) lock.Table) error) error {
 	if o.trace == "" && o.counters == "" {
 		return f(nil)
@@ -76,7 +76,7 @@ func (o *observing) around(c rma.Comm, name string, processes bool, f func(wrap 
 	stop, err := o.serve(c.Rank(), processes)
 	defer stop()
 	if err == nil && o.trace != "" && c.Rank() == 0 {
-		// Under another name until it is whole.
+		// It gets its name when it is complete.
 		if file, err = os.CreateTemp(filepath.Dir(o.trace), ".trace-*"); err == nil {
 			defer os.Remove(file.Name())
 			defer file.Close()
@@ -137,9 +137,9 @@ func (o *observing) serve(rank int, processes bool) (stop func(), err error) {
 	mux.Handle("/debug/vars", expvar.Handler())
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_ = observe.WritePrometheus(w) // the reader is gone
+		_ = observe.WritePrometheus(w) // the client has left
 	})
 	s := &http.Server{Handler: mux}
-	go func() { _ = s.Serve(l) }() // ends by Close
+	go func() { _ = s.Serve(l) }() // ends when Close is called
 	return func() { s.Close() }, nil
 }

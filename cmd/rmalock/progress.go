@@ -15,7 +15,7 @@ type progress struct {
 	bar *progressbar.ProgressBar // nil before the first report
 }
 
-// newProgress returns nil unless out is a terminal: a bar in a batch log is noise.
+// newProgress returns nil unless out is a terminal.
 func newProgress(out io.Writer) *progress {
 	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
@@ -34,7 +34,7 @@ func (p *progress) report(done, total int64) {
 			progressbar.OptionClearOnFinish(),
 		)
 	}
-	_ = p.bar.Set64(done) // a bar that cannot be drawn is no reason to fail
+	_ = p.bar.Set64(done) // the job goes on without a bar
 }
 
 // clear takes the bar away.

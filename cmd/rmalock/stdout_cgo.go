@@ -7,7 +7,7 @@ package main
 
 static int closed;
 
-// Runs before Go opens /dev/null in place of a closed descriptor.
+// The constructor runs before Go opens /dev/null in place of a closed descriptor.
 __attribute__((constructor)) static void look(void) { closed = fcntl(1, F_GETFD) == -1; }
 
 static int stdout_closed(void) { return closed; }

@@ -2,6 +2,6 @@
 
 package main
 
-// stdoutClosed is false: nothing tells a closed standard output from /dev/null when Go
-// code runs.
+// stdoutClosed is false: Go has opened /dev/null in place of a closed standard output before
+// any Go code runs.
 func stdoutClosed() bool { return false }

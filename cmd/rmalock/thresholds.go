@@ -11,9 +11,9 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// writeThresholds prints what a lock on the levels of t has to do with: for each
-// level T_L, the number of elements and of their ranks, and which ranks host their
-// queues' tails; T_W and T_R; and T_DC with its counters.
+// writeThresholds writes the thresholds of a lock on the levels of t: for each level T_L,
+// the number of elements and of their ranks, and the ranks that host their queues' tails;
+// then T_W, T_R, and T_DC with its counters.
 func writeThresholds(w io.Writer, t *topo.Topology, th rmarw.Thresholds) error {
 	c, err := rmarw.NewCounters(t, th.TDC)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/rmalock/rmalock/topo/discover"
 )
 
-// description is where a topology comes from that is not discovered, and what
-// locks are to make of it.
+// description is a topology that the flags describe, and the lock's levels and counters.
 type description struct {
 	synthetic, file  string
 	levels, counters string
@@ -41,10 +40,10 @@ func newTopo() *cobra.Command {
 				if t, err = ofJob(cmd, &b); err != nil {
 					return err
 				}
-			} else if !speaks() {
+			} else if !isReporter() {
 				t = nil
 			}
-			if t == nil { // another rank prints
+			if t == nil { // rank 0 prints
 				return nil
 			}
 			locks, err := d.view(t)
@@ -80,7 +79,7 @@ func (d *description) thresholds() (th rmarw.Thresholds, err error) {
 	return th, err
 }
 
-// topology is what the flags describe, nil for nothing.
+// topology is the one that the flags describe, nil if they describe none.
 func (d *description) topology() (*topo.Topology, error) {
 	switch {
 	case d.synthetic != "":

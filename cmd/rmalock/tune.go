@@ -65,7 +65,7 @@ func (o *tuneOptions) check(cmd *cobra.Command) (ranks int, err error) {
 	case given("duration") && o.config.Duration <= 0:
 		return 0, fmt.Errorf("--duration is %v, want more than 0", o.config.Duration)
 	}
-	o.backend.ranks = 1 // which layout says
+	o.backend.ranks = 1 // layout has the number
 	if err := o.backend.check(cmd, simulated); err != nil {
 		return 0, err
 	}
@@ -99,7 +99,7 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 	if o.backend.name == simulated {
 		return o.inVirtual(out, newProgress(cmd.ErrOrStderr()), ranks)
 	}
-	if o.backend.name == goroutines && !speaks() {
+	if o.backend.name == goroutines && !isReporter() {
 		return nil
 	}
 	o.backend.ranks, o.backend.nodes = ranks, o.layout.nodesOf(ranks)
@@ -135,7 +135,7 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 
 // inVirtual tunes in virtual time.
 func (o *tuneOptions) inVirtual(out io.Writer, bar *progress, ranks int) error {
-	if !speaks() {
+	if !isReporter() {
 		return nil
 	}
 	v, err := o.layout.virtual(ranks)
@@ -165,16 +165,16 @@ func sample(r *bench.Result) bench.Sample {
 	return bench.Sample{PerSecond: r.Speed(), ShareDeviation: r.ShareDeviation, P99: r.P99}
 }
 
-// share tells all ranks what rank 0 has measured.
+// share broadcasts what rank 0 has measured. Collective.
 func share(c rma.Comm, r *bench.Result) (bench.Sample, error) {
-	mine := make([]int64, 3)
+	words := make([]int64, 3)
 	if r != nil {
 		s := sample(r)
 		for i, x := range []float64{s.PerSecond, s.ShareDeviation, s.P99} {
-			mine[i] = int64(math.Float64bits(x))
+			words[i] = int64(math.Float64bits(x))
 		}
 	}
-	all, err := c.Allgather(mine)
+	all, err := c.Allgather(words)
 	if err != nil {
 		return bench.Sample{}, err
 	}
@@ -189,7 +189,7 @@ func (o *tuneOptions) show(out io.Writer, r *bench.Tuned) error {
 	return r.WriteText(out)
 }
 
-// tried shows how many of the runs are made.
+// tried shows the number of runs that are made.
 func (p *progress) tried(done, all int) {
 	if p == nil {
 		return
@@ -202,5 +202,5 @@ func (p *progress) tried(done, all int) {
 			progressbar.OptionClearOnFinish(),
 		)
 	}
-	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to fail
+	_ = p.bar.Set(done) // the job goes on without a bar
 }

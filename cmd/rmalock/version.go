@@ -16,7 +16,7 @@ func newVersion() *cobra.Command {
 		Short: "Show the version, the compiler and the MPI library of this build",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !speaks() {
+			if !isReporter() {
 				return nil
 			}
 			version := "(devel)"

@@ -11,16 +11,16 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// elements is the number of elements that the table holds before the workload, from
-// key 1 on: those that reads look for.
+// elements is the number of elements in the table before the workload, with keys from 1
+// on. Reads look them up.
 const elements = 1024
 
 // maxTable bounds the table of a simulated job, all ranks together.
 const maxTable = 8 << 30
 
-// visitor is one rank at workload dht: all ranks but 0 insert into the volume of rank
+// dhtWorker is one rank at workload dht: all ranks but 0 insert into the volume of rank
 // 0 and read from it.
-type visitor struct {
+type dhtWorker struct {
 	c     rma.Comm
 	cfg   *Config
 	locks lock.Table // nil for atomics alone
@@ -31,14 +31,14 @@ type visitor struct {
 	inserts int64
 }
 
-// newVisitor opens and fills the table. Collective.
-func newVisitor(c, counted rma.Comm, lck *Lock, cfg *Config) (*visitor, error) {
-	v := &visitor{c: c, cfg: cfg, rng: choices(c, cfg), readers: uint64(math.Round(cfg.Readers * (1 << 63)))}
+// newDHTWorker opens and fills the table. Collective.
+func newDHTWorker(c, counted rma.Comm, lck *Lock, cfg *Config) (*dhtWorker, error) {
+	v := &dhtWorker{c: c, cfg: cfg, rng: choices(c, cfg), readers: uint64(math.Round(cfg.Readers * (1 << 63)))}
 	inserts := cfg.Writers() * float64(cfg.Acquires) * float64(c.Size()-1)
-	// Random as they are, they stay within six standard deviations.
+	// The number of inserts is random; it stays within six standard deviations of the mean.
 	slots, heap := dht.Fit(elements+int64(inserts+6*math.Sqrt(inserts)), 1)
 	conf := dht.Config{Volumes: 1, Slots: slots, Heap: heap}
-	if all := conf.Bytes() * int64(c.Size()); cfg.pool != nil && all > maxTable {
+	if all := conf.Bytes() * int64(c.Size()); cfg.virtual != nil && all > maxTable {
 		return nil, fmt.Errorf("the table has room for %.0f inserts at each of %d ranks, which is %d GiB; take fewer acquires: %w", inserts, c.Size(), all>>30, ErrConfig)
 	}
 	var err error
@@ -64,9 +64,9 @@ func newVisitor(c, counted rma.Comm, lck *Lock, cfg *Config) (*visitor, error) {
 	return v, c.Barrier()
 }
 
-func (v *visitor) active() bool { return v.c.Rank() != 0 }
+func (v *dhtWorker) active() bool { return v.c.Rank() != 0 }
 
-func (v *visitor) run(n int) error {
+func (v *dhtWorker) run(n int) error {
 	for range n {
 		if err := v.operate(); err != nil {
 			return err
@@ -75,7 +75,7 @@ func (v *visitor) run(n int) error {
 	return nil
 }
 
-func (v *visitor) sample() (t timing, err error) {
+func (v *dhtWorker) sample() (t timing, err error) {
 	begin := v.c.Now()
 	err = v.operate()
 	t.now = v.c.Now()
@@ -84,10 +84,10 @@ func (v *visitor) sample() (t timing, err error) {
 }
 
 // operate inserts a new element or reads one of those that were there at first.
-func (v *visitor) operate() error {
+func (v *dhtWorker) operate() error {
 	if v.rng.Uint64()>>1 >= v.readers {
-		// No other rank's and none of the first elements; where it goes is random by the
-		// table's hash.
+		// The key is new: no other rank has it, nor the first elements. Its place is random by
+		// the table's hash.
 		v.inserts++
 		created, err := v.table.Insert(int64(v.c.Rank())<<32|v.inserts<<1|1, v.inserts)
 		if err == nil && !created {
@@ -104,9 +104,9 @@ func (v *visitor) operate() error {
 }
 
 // verify counts the elements at rank 0. Collective.
-func (v *visitor) verify() error {
+func (v *dhtWorker) verify() error {
 	all, err := v.c.Allgather([]int64{v.inserts})
-	if err != nil || v.c.Rank() != 0 && v.cfg.pool != nil {
+	if err != nil || v.c.Rank() != 0 && v.cfg.virtual != nil {
 		return err
 	}
 	if v.c.Rank() == 0 {
@@ -116,7 +116,7 @@ func (v *visitor) verify() error {
 }
 
 // compare compares the number of elements in the table with that of each rank's inserts.
-func (v *visitor) compare(inserts []int64) error {
+func (v *dhtWorker) compare(inserts []int64) error {
 	found, want := int64(0), int64(elements)
 	for _, n := range inserts {
 		want += n
@@ -128,11 +128,11 @@ func (v *visitor) compare(inserts []int64) error {
 	return err
 }
 
-func (v *visitor) wrong(format string, args ...any) error {
+func (v *dhtWorker) wrong(format string, args ...any) error {
 	return fmt.Errorf("in a hashtable under %q %s: %w", v.cfg.Lock, fmt.Sprintf(format, args...), ErrExclusion)
 }
 
-func (v *visitor) free() error {
+func (v *dhtWorker) free() error {
 	err := v.table.Free()
 	if v.locks != nil {
 		err = errors.Join(err, v.locks.Free())
