@@ -154,7 +154,7 @@ func (t *Table) Lock(ctx context.Context, id int, _ lock.Mode) error {
 	return m.Lock(ctx)
 }
 
-// TryLock takes lock id if nobody has or wants it.
+// TryLock takes lock id if it is free and no rank waits for it.
 func (t *Table) TryLock(id int, _ lock.Mode) (bool, error) {
 	m := t.t.Mutex(id)
 	return m.TryLock()

@@ -72,6 +72,7 @@ const (
 
 var dcs = [...]string{Symmetric: "sym", Asymmetric: "asym"}
 
+// String is the text that the parameter DC takes.
 func (d DC) String() string { return dcs[d] }
 
 func parseDC(text string) (DC, error) {

@@ -154,7 +154,7 @@ func TestCountersOfUnequalElements(t *testing.T) {
 	}
 }
 
-func TestCountersOfManyShapes(t *testing.T) {
+func TestEveryRankHasOneCounter(t *testing.T) {
 	for name, tree := range shapes(t) {
 		t.Run(name, func(t *testing.T) {
 			for i, l := range tree.Levels() {

@@ -168,7 +168,7 @@ func (b *builder) outside(places []Place) {
 		node[r] = int32(places[r].Node)
 	}
 	last, _ := split(nil, node)
-	var idle []string
+	var redundant []string
 	for i := range places[0].Above {
 		names := map[string]int32{}
 		key := make([]int32, b.size)
@@ -185,7 +185,7 @@ func (b *builder) outside(places []Place) {
 		l, lows := split(outer, key)
 		l.name = places[0].Above[i].Level
 		if len(lows) == len(outer.label) || len(lows) == len(last.label) {
-			idle = append(idle, l.name) // the same as the level outside it, or as the nodes
+			redundant = append(redundant, l.name) // the same as the level outside it, or as the nodes
 			continue
 		}
 		for e, r := range lows {
@@ -193,7 +193,7 @@ func (b *builder) outside(places []Place) {
 		}
 		b.layers = append(b.layers, l)
 	}
-	b.idle(idle)
+	b.noteRedundant(redundant)
 	l, lows := split(&b.layers[len(b.layers)-1], node)
 	l.name = "node"
 	b.nameNodes(&l, lows, places)
@@ -229,7 +229,7 @@ func (b *builder) nameNodes(l *layer, lows []int32, places []Place) {
 func split(outer *layer, key []int32) (l layer, lows []int32) {
 	type part struct{ outer, key int32 }
 	l.of = make([]int32, len(key))
-	var fuzzy []bool // element of outer -> has a rank with a negative key
+	var toMerge []bool // element of outer -> has a rank with a negative key
 	at := func(r int) int32 {
 		if outer == nil {
 			return 0
@@ -238,16 +238,16 @@ func split(outer *layer, key []int32) (l layer, lows []int32) {
 	}
 	for r, k := range key {
 		if k < 0 {
-			if fuzzy == nil {
-				fuzzy = make([]bool, len(outer.label))
+			if toMerge == nil {
+				toMerge = make([]bool, len(outer.label))
 			}
-			fuzzy[at(r)] = true
+			toMerge[at(r)] = true
 		}
 	}
 	number := map[part]int32{}
 	for r, k := range key {
 		p := part{at(r), k}
-		merged := fuzzy != nil && fuzzy[p.outer]
+		merged := toMerge != nil && toMerge[p.outer]
 		if merged {
 			p.key = -1
 		}
@@ -256,7 +256,7 @@ func split(outer *layer, key []int32) (l layer, lows []int32) {
 			e = int32(len(lows))
 			number[p] = e
 			lows = append(lows, int32(r))
-			if fuzzy != nil {
+			if toMerge != nil {
 				l.merged = append(l.merged, merged)
 			}
 		}

@@ -213,7 +213,7 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-// TestRandomPlaces builds shapes nobody thought of, and prints them.
+// TestRandomPlaces builds random shapes, and prints them.
 func TestRandomPlaces(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 0))

@@ -34,7 +34,7 @@ func TestParseSet(t *testing.T) {
 	require.EqualError(t, err, `topo: list "0-3,x": "x" is neither a number nor a range such as 0-3 of numbers up to 16777215: bad description of the machine`)
 }
 
-func TestSet(t *testing.T) {
+func TestSetMembers(t *testing.T) {
 	require.Equal(t, Set("0-3,8"), MakeSet(8, 2, 0, 1, 3, 2))
 	require.Equal(t, Set(""), MakeSet())
 	s := Set("0-3,8")

@@ -8,50 +8,51 @@ import (
 
 // inside makes the layers inside the nodes and says which levels it left out.
 func (b *builder) inside(places []Place) {
-	var idle, loose, unknown []string
+	var redundant, unbound, unknown []string
 	example := ""
 	for i, spans := range b.spans {
 		name := places[0].Inside[i].Level
 		outer := &b.layers[len(b.layers)-1]
 		key := make([]int32, b.size)
-		heard, loosest := false, -1
+		known, unboundRank := false, -1
 		for r, s := range spans {
 			key[r] = -1
 			if id, ok := s.One(); ok {
 				key[r] = int32(id)
-			} else if s != "" && loosest < 0 {
-				loosest = r
+			} else if s != "" && unboundRank < 0 {
+				unboundRank = r
 			}
-			heard = heard || s != ""
+			known = known || s != ""
 		}
 		l, _ := split(outer, key)
 		l.name = name
 		switch {
-		case !heard:
+		case !known:
 			unknown = append(unknown, name)
 		case len(l.label) > len(outer.label):
 			b.nameParts(&l, key, spans)
 			b.layers = append(b.layers, l)
 			b.noteMerged(&l)
 		case all(l.merged):
-			loose = append(loose, name)
-			if example == "" && loosest >= 0 {
-				example = fmt.Sprintf(" (rank %d may run on %s %s)", loosest, name, spans[loosest])
+			unbound = append(unbound, name)
+			if example == "" && unboundRank >= 0 {
+				example = fmt.Sprintf(" (rank %d may run on %s %s)", unboundRank, name, spans[unboundRank])
 			}
 		default:
-			idle = append(idle, name)
+			redundant = append(redundant, name)
 		}
 	}
-	b.idle(idle)
-	if len(loose) > 0 {
-		b.notes = append(b.notes, "left out "+strings.Join(loose, ", ")+": no element has each of its ranks bound to one"+example)
+	b.noteRedundant(redundant)
+	if len(unbound) > 0 {
+		b.notes = append(b.notes, "left out "+strings.Join(unbound, ", ")+": no element has each of its ranks bound to one"+example)
 	}
 	if len(unknown) > 0 {
 		b.notes = append(b.notes, "left out "+strings.Join(unknown, ", ")+": no rank knows its place there")
 	}
 }
 
-func (b *builder) idle(names []string) {
+// noteRedundant says which levels split nothing.
+func (b *builder) noteRedundant(names []string) {
 	if len(names) > 0 {
 		b.notes = append(b.notes, "left out "+strings.Join(names, ", ")+": splits nothing that another level does not")
 	}

@@ -141,7 +141,7 @@ func TestFor(t *testing.T) {
 }
 
 // TestSize holds the tables of a large job to the promise of the package comment.
-func TestSize(t *testing.T) {
+func TestTablesAreSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -17,13 +17,13 @@ type Place struct {
 
 // A Part is a part of the machine outside the nodes: {"rack", "A"}.
 type Part struct {
-	Level string `json:"level"`
-	Name  string `json:"name"`
+	Level string `json:"level"` // such as rack or switch
+	Name  string `json:"name"`  // one of its parts
 }
 
 // A Span is the parts of a level that a rank may run on: {"core", "0-3"}. Numbers
 // are unique in the node.
 type Span struct {
-	Level string `json:"level"`
-	IDs   Set    `json:"ids"`
+	Level string `json:"level"` // such as numa or core
+	IDs   Set    `json:"ids"`   // its parts that the rank may run on; "" if unknown
 }

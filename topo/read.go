@@ -34,7 +34,7 @@ func bare(err error) string {
 //
 // A description as Parse reads it, over any number of lines.
 //
-// A table, for machines whose elements are unequal or whose ranks lie anyhow: on
+// A table, for machines whose elements are unequal or whose ranks are in no order: on
 // each line ranks, and the name of their part at each level, from the outside in.
 // Parts of one name in different parts around them are different ones:
 //
@@ -129,7 +129,7 @@ func readTable(lines []string) (*Topology, error) {
 			return nil, err
 		}
 		for r := range rw.ranks.All() {
-			d.where[r] = place{parts, rw.names}
+			d.where[r] = partsOf{parts, rw.names}
 		}
 	}
 	return d.topology()
@@ -137,12 +137,12 @@ func readTable(lines []string) (*Topology, error) {
 
 // described is a topology as its parts are read.
 type described struct {
-	levels []string      // inside the machine
-	where  map[int]place // rank -> its place
+	levels []string        // inside the machine
+	where  map[int]partsOf // by rank
 }
 
-// place is the parts that a rank is in by level: a number of each, and its name.
-type place struct {
+// partsOf is the parts that a rank is in by level: a number of each, and its name.
+type partsOf struct {
 	parts []int
 	names []string
 }
@@ -170,13 +170,13 @@ func (d *described) checkLevels() error {
 // add makes room for ranks, of which none may have come before.
 func (d *described) add(from string, ranks Set) error {
 	if d.where == nil {
-		d.where = map[int]place{}
+		d.where = map[int]partsOf{}
 	}
 	for r := range ranks.All() {
 		if _, twice := d.where[r]; twice {
 			return fmt.Errorf("topo: %s: rank %d has come before: %w", from, r, ErrTopology)
 		}
-		d.where[r] = place{}
+		d.where[r] = partsOf{}
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func readJSON(text []byte) (*Topology, error) {
 		return fail("ranks is %d, but the machine has %d of them", j.Ranks, size)
 	}
 	for r := range d.where {
-		d.where[r] = place{make([]int, len(d.levels)), make([]string, len(d.levels))}
+		d.where[r] = partsOf{make([]int, len(d.levels)), make([]string, len(d.levels))}
 	}
 	for i := range d.levels {
 		if err := d.readLevel(j.Levels, i+1); err != nil {

@@ -38,22 +38,22 @@ func (p *printer) inside(level, element int, indent string) {
 	if in == len(p.t.levels) {
 		return
 	}
-	kids := p.t.kids(level, element)
-	for len(kids) > 0 {
-		n := p.t.alike(in, kids)
+	children := p.t.children(level, element)
+	for len(children) > 0 {
+		n := p.t.alike(in, children)
 		branch, deeper := "├─ ", "│  "
-		if n == len(kids) {
+		if n == len(children) {
 			branch, deeper = "└─ ", "   "
 		}
 		l := &p.t.levels[in]
 		if n == 1 {
-			p.row(indent+branch+l.name+" "+l.label[kids[0]], RanksText(p.t.Ranks(in, kids[0])))
+			p.row(indent+branch+l.name+" "+l.label[children[0]], RanksText(p.t.Ranks(in, children[0])))
 		} else {
 			p.folds = true
-			p.row(fmt.Sprintf("%s%s%s %s ×%d", indent, branch, l.name, labelRange(l.label[kids[0]], n), n), p.t.ranksOf(in, kids[:n]))
+			p.row(fmt.Sprintf("%s%s%s %s ×%d", indent, branch, l.name, labelRange(l.label[children[0]], n), n), p.t.ranksOf(in, children[:n]))
 		}
-		p.inside(in, kids[0], indent+deeper)
-		kids = kids[n:]
+		p.inside(in, children[0], indent+deeper)
+		children = children[n:]
 	}
 }
 
@@ -76,8 +76,8 @@ func (p *printer) write(w io.Writer) error {
 	return b.Flush()
 }
 
-// kids lists the elements at the next level inside an element.
-func (t *Topology) kids(level, element int) []int {
+// children lists the elements at the next level inside an element.
+func (t *Topology) children(level, element int) []int {
 	part, in := t.part(level, element), &t.levels[level+1]
 	var out []int
 	for len(part) > 0 {

@@ -31,7 +31,7 @@ func golden(t *testing.T, name string, topo *Topology) {
 	require.Equal(t, string(want), b.String())
 }
 
-func TestTrees(t *testing.T) {
+func TestTreeAndTableGolden(t *testing.T) {
 	for name, text := range map[string]string{
 		"regular": "rack:2 node:4 numa:2 core:4",
 		"flat":    "rank:8",

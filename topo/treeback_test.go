@@ -21,7 +21,7 @@ func TestTreeLosesNothing(t *testing.T) {
 			path += fmt.Sprintf("/%s %s", topo.levels[level].name, topo.Label(level, element))
 			want = append(want, fmt.Sprint(path, topo.Ranks(level, element)))
 			if level+1 < len(topo.levels) {
-				for _, k := range topo.kids(level, element) {
+				for _, k := range topo.children(level, element) {
 					walk(level+1, k, path)
 				}
 			}

@@ -127,7 +127,7 @@ func TestDefaultView(t *testing.T) {
 
 // TestSizeOfMany holds what ranks of one process make of a large topology to the
 // promise that it is made once.
-func TestSizeOfMany(t *testing.T) {
+func TestManyViewsAreSmall(t *testing.T) {
 	topo, err := Parse("rack:16 node:64 numa:4 core:16")
 	require.NoError(t, err)
 	var before, after runtime.MemStats

@@ -201,7 +201,7 @@ func build(places []report) (*topo.Topology, error) {
 	return t, err
 }
 
-// latest is the topology that was built last, as long as somebody uses it. Ranks
+// latest is the topology that was built last, as long as it is in use. Ranks
 // that are goroutines of one process get the same one, and not each its own tables
 // of the size of the job.
 var latest struct {

@@ -20,8 +20,8 @@ type Machine struct {
 
 // A Partition maps processors to the parts of a level; it lacks those that are unknown.
 type Partition struct {
-	Level string // group, numa, cache or core
-	Part  map[int]int
+	Level string      // group, numa, cache or core
+	Part  map[int]int // processor -> number of its part, unique in the node
 }
 
 // CPUs is all processors of the machine.

@@ -342,8 +342,8 @@ func BenchmarkLocal(b *testing.B) {
 	}
 }
 
-// TestTestdata fails on a machine that no test reads.
-func TestTestdata(t *testing.T) {
+// TestEveryRecordedMachineIsRead fails on a machine that no test reads.
+func TestEveryRecordedMachineIsRead(t *testing.T) {
 	files, err := fs.Glob(os.DirFS("testdata"), "*.machine")
 	require.NoError(t, err)
 	require.Equal(t, []string{"eleven.machine", "interleaved.machine", "laptop.machine", "numa4.machine", "server.machine"}, files)
