@@ -1,36 +1,35 @@
 package rmarw
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/rmalock/rmalock/internal/queuetree"
-	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
 
 // The asymmetric distributed counter. The readers of a physical counter are ranks of its
-// host's node and change one word with CPU atomics; writers, wherever they are, announce
+// host's node and change one word with CPU atomics. Writers, wherever they are, announce
 // themselves in another word with a Put and look at the readers' with a Get: no word is
 // changed by both sides (Table 1 of papers/alock).
 //
-//	READERS  near  the readers of the counter: those inside or about to look at DOOR,
-//	               those that wait for the end of an even phase, and of an odd one;
-//	               and how many have arrived
-//	DOOR     flag  the phase; SHUT, a writer has or takes the lock; LIMITED, a writer
-//	               waits, and readers whose number has reached the limit wait for the
-//	               next phase; the limit. Written by whoever has the root of the tree
+//	READERS    near  the readers of the counter: those inside or about to look at
+//	                 ADMISSION; those that wait for the end of an even phase, and of an
+//	                 odd one; and how many have arrived
+//	ADMISSION  flag  the phase; SHUT, a writer has or takes the lock; LIMITED, a writer
+//	                 waits, and readers whose number has reached the limit wait for the
+//	                 next phase; the limit. Only the writer that has the root of the tree
+//	                 writes it
 //
-// A reader counts itself in READERS and then looks at DOOR; a writer writes DOOR and then
-// looks at READERS, each with a flush in between: one of the two sees the other (Dekker).
-// A reader that is not let in moves itself, in one step, to those that wait for the end
-// of the phase that it saw, and is inside as soon as DOOR shows a later one. A writer that
-// shuts phase p has the lock when nobody is inside and nobody waits for the end of
-// phase p-1, who would be inside. So phases follow each other only when all readers have
-// seen the one before, and their parity tells those that wait apart.
+// A reader counts itself in READERS and then looks at ADMISSION. A writer writes ADMISSION
+// and then looks at READERS. Each flushes in between, so one of the two sees the other
+// (Dekker). A reader that is not let in moves itself, in one step, to those that wait for
+// the end of the phase that it saw, and is inside as soon as ADMISSION shows a later one.
+// A writer that shuts phase p has the lock when no reader is inside and none waits for the
+// end of phase p-1, as that one would be inside. So phases follow each other only when all
+// readers have seen the one before, and their parity tells those that wait apart.
 const (
 	readers = iota
-	door
+	admission
 	asymWords
 )
 
@@ -46,7 +45,7 @@ const (
 	maxReaders = 1<<readerBits - 1
 )
 
-// The fields of DOOR.
+// The fields of ADMISSION.
 const (
 	limitBits = 64 - 3*readerBits // as many as arrivals have
 	limitMask = 1<<limitBits - 1
@@ -55,7 +54,7 @@ const (
 	nextPhase = shut << 1
 )
 
-// waitingOne is what a reader adds that waits for the end of the phase of a DOOR.
+// waitingOne is what a reader adds that waits for the end of the phase of an ADMISSION.
 func waitingOne(d int64) int64 {
 	if d&nextPhase != 0 {
 		return oddOne
@@ -65,36 +64,36 @@ func waitingOne(d int64) int64 {
 
 func field(s, one int64) int64 { return int64(uint64(s)/uint64(one)) & maxReaders }
 
-// inside is how many readers a writer waits for in the phase of a DOOR.
-func inside(s, d int64) int64 { return field(s, one) + field(s, waitingOne(d^nextPhase)) }
+// readersInside is how many readers a writer waits for in the phase of an ADMISSION.
+func readersInside(s, d int64) int64 { return field(s, one) + field(s, waitingOne(d^nextPhase)) }
 
-// lets reports whether the reader that found s in READERS is let in by a DOOR.
-func lets(d, s int64) bool {
-	return d&(shut|limited) == 0 || d&shut == 0 && !reached(d, s)
+// admits reports whether the reader that found s in READERS is let in by an ADMISSION.
+func admits(d, s int64) bool {
+	return d&(shut|limited) == 0 || d&shut == 0 && !limitReached(d, s)
 }
 
-// reached reports whether arrivals have come to the limit of a DOOR. They wrap, and are
-// less than MaxTR before it or maxReaders after it.
-func reached(d, s int64) bool { return int64(uint64(s)/arrival-uint64(d))<<(64-limitBits) >= 0 }
+// limitReached reports whether arrivals have come to the limit of an ADMISSION. They wrap,
+// and are less than MaxTR before it or maxReaders after it.
+func limitReached(d, s int64) bool { return int64(uint64(s)/arrival-uint64(d))<<(64-limitBits) >= 0 }
 
-// limit is a DOOR of the same phase that lets in n more readers than have arrived.
+// limit is an ADMISSION of the same phase that lets in n more readers than have arrived.
 func limit(d, s, n int64) int64 {
 	return d&^limitMask | limited | int64(uint64(s)/arrival+uint64(n))&limitMask
 }
 
-// after is an open DOOR of the next phase.
-func after(d int64) int64 { return (d/nextPhase + 1) & (1<<(61-limitBits) - 1) * nextPhase }
+// nextOpen is an open ADMISSION of the next phase.
+func nextOpen(d int64) int64 { return (d/nextPhase + 1) & (1<<(61-limitBits) - 1) * nextPhase }
 
-// enter is Listing 9 at an asymmetric counter. It returns what the reader has added to
-// READERS and takes back when it leaves.
-func (t *Table) enter(c counter) (added int64, err error) {
+// enterAsym is what enterSym is, at an asymmetric counter. It returns what the reader has
+// added to READERS and takes back when it leaves.
+func (t *Table) enterAsym(c counter) (added int64, err error) {
 	w := t.tree.W
 	s, err := w.FetchAndOpFlush(one+arrival, c.host, c.disp+readers, rma.Sum)
 	if err != nil {
 		return 0, err
 	}
-	d, err := w.GetFlush(c.host, c.disp+door)
-	if err != nil || lets(d, s) {
+	d, err := w.GetFlush(c.host, c.disp+admission)
+	if err != nil || admits(d, s) {
 		return one, err
 	}
 	added = waitingOne(d)
@@ -102,17 +101,17 @@ func (t *Table) enter(c counter) (added int64, err error) {
 		return 0, err
 	}
 	for now := d; now/nextPhase == d/nextPhase; {
-		if now, err = w.Await(c.host, c.disp+door, rma.NotEqual(now)); err != nil {
+		if now, err = w.Await(c.host, c.disp+admission, rma.NotEqual(now)); err != nil {
 			return 0, err
 		}
 	}
 	return added, nil
 }
 
-// tryEnter enters if no writer has or wants the lock. It does not count as an arrival.
-func (t *Table) tryEnter(c counter) (bool, error) {
+// tryEnterAsym enters if no writer has or wants the lock. It does not count as an arrival.
+func (t *Table) tryEnterAsym(c counter) (bool, error) {
 	w := t.tree.W
-	d, err := w.GetFlush(c.host, c.disp+door)
+	d, err := w.GetFlush(c.host, c.disp+admission)
 	if err != nil {
 		return false, err
 	}
@@ -120,45 +119,29 @@ func (t *Table) tryEnter(c counter) (bool, error) {
 		if err = w.AccumulateFlush(one, c.host, c.disp+readers, rma.Sum); err != nil {
 			return false, err
 		}
-		if d, err = w.GetFlush(c.host, c.disp+door); err != nil || d&(shut|limited) == 0 {
+		if d, err = w.GetFlush(c.host, c.disp+admission); err != nil || d&(shut|limited) == 0 {
 			return err == nil, err
 		}
 		if err = w.AccumulateFlush(-one, c.host, c.disp+readers, rma.Sum); err != nil {
 			return false, err
 		}
 	}
-	t.block, t.seen = counter{c.host, c.disp + door}, d
+	t.blockedAt, t.blockedBy = counter{c.host, c.disp + admission}, d
 	return false, nil
 }
 
-// pollEnter enters without waiting in line, until ctx ends.
-func (t *Table) pollEnter(ctx context.Context, c counter, id int) error {
-	for try := 0; ; try++ {
-		got, err := t.tryEnter(c)
-		if got || err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("rmarw: lock %d: %w (%w)", id, lock.ErrDeadline, context.Cause(ctx))
-		}
-		if err := t.Backoff(try); err != nil {
-			return err
-		}
-	}
-}
-
-// doShut takes counters from their readers: Listing 7, lines 14 to 22. Readers that are
-// inside are waited for, and T_R more may come before the door is shut.
-func (t *Table) doShut(cs []counter) error {
+// closeAsym takes counters from their readers, as closeSym does. It waits for the readers
+// that are inside; T_R more may come before SHUT is set.
+func (t *Table) closeAsym(cs []counter) error {
 	w := t.tree.W
 	var s, d words
-	if err := t.look(cs, &s, &d); err != nil {
+	if err := t.readBoth(cs, &s, &d); err != nil {
 		return err
 	}
 	for i, c := range cs {
-		if inside(s[i], d[i]) != 0 && d[i]&limited == 0 {
+		if readersInside(s[i], d[i]) != 0 && d[i]&limited == 0 {
 			d[i] = limit(d[i], s[i], t.tr)
-			w.Put(d[i], c.host, c.disp+door)
+			w.Put(d[i], c.host, c.disp+admission)
 		}
 	}
 	if err := w.FlushAll(); err != nil {
@@ -166,8 +149,8 @@ func (t *Table) doShut(cs []counter) error {
 	}
 	few, many := false, false
 	for i, c := range cs {
-		if inside(s[i], d[i]) != 0 {
-			full, err := t.drain(c, d[i])
+		if readersInside(s[i], d[i]) != 0 {
+			full, err := t.awaitDrained(c, d[i])
 			if err != nil {
 				return err
 			}
@@ -179,17 +162,17 @@ func (t *Table) doShut(cs []counter) error {
 	}
 	for i, c := range cs {
 		d[i] |= shut
-		w.Put(d[i], c.host, c.disp+door)
+		w.Put(d[i], c.host, c.disp+admission)
 	}
 	if err := w.FlushAll(); err != nil {
 		return err
 	}
-	if err := t.read(cs, readers, &s); err != nil {
+	if err := t.readWord(cs, readers, &s); err != nil {
 		return err
 	}
 	for i, c := range cs {
-		if inside(s[i], d[i]) != 0 {
-			if _, err := t.drain(c, d[i]); err != nil {
+		if readersInside(s[i], d[i]) != 0 {
+			if _, err := t.awaitDrained(c, d[i]); err != nil {
 				return err
 			}
 		}
@@ -197,16 +180,16 @@ func (t *Table) doShut(cs []counter) error {
 	return nil
 }
 
-// drain waits until no reader is inside or, while the door is not shut, its limit has
-// been reached, and reports whether it has.
-func (t *Table) drain(c counter, d int64) (full bool, err error) {
+// awaitDrained waits until no reader is inside or, while SHUT is not set, the limit has been
+// reached, and reports whether it has.
+func (t *Table) awaitDrained(c counter, d int64) (full bool, err error) {
 	w := t.tree.W
 	for try := 0; ; try++ {
 		s, err := w.GetFlush(c.host, c.disp+readers)
 		if err != nil {
 			return false, err
 		}
-		if full := d&shut == 0 && reached(d, s); full || inside(s, d) == 0 {
+		if full := d&shut == 0 && limitReached(d, s); full || readersInside(s, d) == 0 {
 			return full, nil
 		}
 		if err := w.Backoff(c.host, c.disp+readers, s, try); err != nil {
@@ -215,31 +198,31 @@ func (t *Table) drain(c counter, d int64) (full bool, err error) {
 	}
 }
 
-// doReopen gives counters back to their readers, those that wait included: Listing 6's
-// reset_counters. If a writer waits, T_R more may come.
-func (t *Table) doReopen(cs []counter) error {
+// openAsym gives counters back to their readers, those that wait included, as openSym does.
+// If a writer waits, T_R more may come.
+func (t *Table) openAsym(cs []counter) error {
 	var s, d words
-	if err := t.look(cs, &s, &d); err != nil {
+	if err := t.readBoth(cs, &s, &d); err != nil {
 		return err
 	}
 	w := t.tree.W
 	for i, c := range cs {
 		t.waited = t.waited || s[i]&(arrival-1) != 0
-		if d[i] = after(d[i]); t.more {
+		if d[i] = nextOpen(d[i]); t.more {
 			d[i] = limit(d[i], s[i], t.tr)
 		}
-		w.Put(d[i], c.host, c.disp+door)
+		w.Put(d[i], c.host, c.disp+admission)
 	}
 	return w.FlushAll()
 }
 
-// look reads both words of counters.
-func (t *Table) look(cs []counter, s, d *words) error {
+// readBoth reads both words of counters.
+func (t *Table) readBoth(cs []counter, s, d *words) error {
 	w := t.tree.W
 	var rs, rd [batch]rma.Result
 	for i, c := range cs {
 		rs[i] = w.Get(c.host, c.disp+readers)
-		rd[i] = w.Get(c.host, c.disp+door)
+		rd[i] = w.Get(c.host, c.disp+admission)
 	}
 	if err := w.FlushAll(); err != nil {
 		return err
@@ -250,11 +233,11 @@ func (t *Table) look(cs []counter, s, d *words) error {
 	return nil
 }
 
-// tryShut takes the lock from the readers if none of them has or wants it.
-func (t *Table) tryShut(id int) (bool, error) {
+// tryCloseAsym takes the lock from the readers if none of them has or wants it.
+func (t *Table) tryCloseAsym(id int) (bool, error) {
 	for k := 0; k < t.counters.Len(); k += batch {
-		cs := t.some(k, id)
-		took, err := t.tryShutSome(cs)
+		cs := t.countersFrom(k, id)
+		took, err := t.tryCloseBatch(cs)
 		if err != nil {
 			return false, err
 		}
@@ -262,7 +245,7 @@ func (t *Table) tryShut(id int) (bool, error) {
 			continue
 		}
 		for k -= batch; k >= 0; k -= batch {
-			if err := t.doReopen(t.some(k, id)); err != nil {
+			if err := t.openAsym(t.countersFrom(k, id)); err != nil {
 				return false, err
 			}
 		}
@@ -271,35 +254,35 @@ func (t *Table) tryShut(id int) (bool, error) {
 	return true, nil
 }
 
-// tryShutSome is tryShut for a batch, which it leaves as it was or reopens.
-func (t *Table) tryShutSome(cs []counter) (bool, error) {
+// tryCloseBatch is tryCloseAsym for a batch, which it leaves as it was or reopens.
+func (t *Table) tryCloseBatch(cs []counter) (bool, error) {
 	w := t.tree.W
 	t.more = false
 	var s, d words
-	if err := t.look(cs, &s, &d); err != nil || !t.nobody(cs, &s) {
+	if err := t.readBoth(cs, &s, &d); err != nil || !t.noReaders(cs, &s) {
 		return false, err
 	}
 	for i, c := range cs {
-		w.Put(d[i]|shut, c.host, c.disp+door)
+		w.Put(d[i]|shut, c.host, c.disp+admission)
 	}
 	if err := w.FlushAll(); err != nil {
 		return false, err
 	}
-	if err := t.read(cs, readers, &s); err != nil {
+	if err := t.readWord(cs, readers, &s); err != nil {
 		return false, err
 	}
-	if t.nobody(cs, &s) {
+	if t.noReaders(cs, &s) {
 		return true, nil
 	}
-	return false, t.doReopen(cs)
+	return false, t.openAsym(cs)
 }
 
-// nobody reports whether counters have no readers, inside or waiting. If they have,
-// block and seen say where.
-func (t *Table) nobody(cs []counter, s *words) bool {
+// noReaders reports whether counters have no readers, inside or waiting. If they have,
+// blockedAt and blockedBy say where.
+func (t *Table) noReaders(cs []counter, s *words) bool {
 	for i, c := range cs {
 		if s[i]&(arrival-1) != 0 {
-			t.block, t.seen = counter{c.host, c.disp + readers}, s[i]
+			t.blockedAt, t.blockedBy = counter{c.host, c.disp + readers}, s[i]
 			return false
 		}
 	}
@@ -309,9 +292,9 @@ func (t *Table) nobody(cs []counter, s *words) bool {
 // asymIdle is Idle for the words of one asymmetric counter.
 func (t *Table) asymIdle(disp int) error {
 	w := t.tree.W
-	s, d := w.Peek(disp+readers), w.Peek(disp+door)
+	s, d := w.Peek(disp+readers), w.Peek(disp+admission)
 	if s&(arrival-1) != 0 || d&(shut|limited) != 0 {
-		return fmt.Errorf("rmarw: at rank %d READERS is %#x, DOOR %#x", w.Rank(), s, d)
+		return fmt.Errorf("rmarw: at rank %d READERS is %#x, ADMISSION %#x", w.Rank(), s, d)
 	}
 	return nil
 }

@@ -20,21 +20,21 @@ func TestLimit(t *testing.T) {
 			s := start * arrival
 			d := limit(5*nextPhase, s, n)
 			if d/nextPhase != 5 || d&shut != 0 || d&limited == 0 {
-				t.Fatalf("limit %d after %d: DOOR %#x", n, start, d)
+				t.Fatalf("limit %d after %d: ADMISSION %#x", n, start, d)
 			}
 			for _, c := range []struct {
 				after int64
 				in    bool
 			}{{0, true}, {n - 1, true}, {n, false}, {n + maxReaders, false}} {
 				got := s + c.after*arrival + 3*one + oddOne // readers do not matter
-				if lets(d, got) != c.in || lets(d|shut, got) || !lets(d&^limited, got) {
-					t.Errorf("limit %d after %d arrivals: number %d later is let in: %v", n, start, c.after, lets(d, got))
+				if admits(d, got) != c.in || admits(d|shut, got) || !admits(d&^limited, got) {
+					t.Errorf("limit %d after %d arrivals: number %d later is let in: %v", n, start, c.after, admits(d, got))
 				}
 			}
 		}
 	}
-	if d := after((1<<(61-limitBits)-1)*nextPhase | shut | limited | 7); d != 0 {
-		t.Errorf("after the last phase comes DOOR %#x", d)
+	if d := nextOpen((1<<(61-limitBits)-1)*nextPhase | shut | limited | 7); d != 0 {
+		t.Errorf("after the last phase comes ADMISSION %#x", d)
 	}
 	if s := int64(-1); field(s, one) != maxReaders || field(s, oddOne) != maxReaders {
 		t.Errorf("fields of %#x", s)
@@ -46,8 +46,8 @@ func TestLimit(t *testing.T) {
 func TestDeparts(t *testing.T) {
 	for _, phase := range []int64{0, 1, 1<<38 - 1, 1<<39 - 1} {
 		for _, n := range []int64{MaxTR, 1, 0, -1, -MaxTR} {
-			if got := departs(phase<<phaseShift + n); got != n {
-				t.Errorf("phase %d, %d departed: departs says %d", phase, n, got)
+			if got := departed(phase<<phaseShift + n); got != n {
+				t.Errorf("phase %d, %d departed: departed says %d", phase, n, got)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func TestTRIsGranted(t *testing.T) {
 				return err
 			}
 		case 2:
-			if _, err := w.Await(at.host, at.disp+door, rma.AtLeast(limited)); err != nil {
+			if _, err := w.Await(at.host, at.disp+admission, rma.AtLeast(limited)); err != nil {
 				return err
 			}
 			for range tr {
@@ -127,12 +127,12 @@ func TestTRIsGranted(t *testing.T) {
 			if err := enter(); err != nil { // waits for the writer
 				return err
 			}
-			d, err := w.GetFlush(at.host, at.disp+door)
+			d, err := w.GetFlush(at.host, at.disp+admission)
 			if err != nil {
 				return err
 			}
 			if d/nextPhase != 1 {
-				t.Errorf("the reader beyond T_R is in with DOOR %#x, want phase 1", d)
+				t.Errorf("the reader beyond T_R is in with ADMISSION %#x, want phase 1", d)
 			}
 			if err := leave(); err != nil {
 				return err

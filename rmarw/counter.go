@@ -4,18 +4,18 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// The words of a physical counter that readers and writers both change.
+// The words of a symmetric physical counter, which readers and writers both change.
 const (
 	arrive = iota
 	depart
-	gate
-	turn
+	opened
+	openerSignal
 	counterWords
 )
 
 // The fields of ARRIVE: WRITE, the phase, and how many readers have arrived in it. The
-// phase is wide, since a rank that looks on may be late by any number of phases: two
-// bits told those apart that had arrived, but not those that only try.
+// phase is wide, since a rank that only tries may be late by any number of phases. For
+// ranks that have arrived two bits would do.
 const (
 	write      = 1 << 62
 	phaseShift = 24
@@ -26,32 +26,32 @@ const (
 func phaseOf(a int64) int64 { return a &^ write >> phaseShift }
 func countOf(a int64) int64 { return a & countMask }
 
-// departs is how many readers DEPART counts in its phase. It is less than 0 while those
-// depart whom the phase let in at its beginning.
-func departs(d int64) int64 { return d << (64 - phaseShift) >> (64 - phaseShift) }
+// departed is how many readers DEPART counts in its phase. It is less than 0 until the
+// readers that the phase let in at its beginning have departed.
+func departed(d int64) int64 { return d << (64 - phaseShift) >> (64 - phaseShift) }
 
-// isOf reports whether DEPART counts the phase of a: it comes to the next one before GATE
+// inPhase reports whether DEPART counts the phase of a: it comes to the next one before OPENED
 // does.
-func isOf(d, a int64) bool {
-	return (d-departs(d))>>phaseShift&(1<<phaseBits-1) == phaseOf(a)
+func inPhase(d, a int64) bool {
+	return (d-departed(d))>>phaseShift&(1<<phaseBits-1) == phaseOf(a)
 }
 
-// ended is what DEPART changes by when the phase of a ends: all whom a counts have
-// departed or are in the next one. Phases are counted above, and wrap, so that DEPART
-// never holds again what it held before: who waits for it to change is not deceived.
-func ended(a int64) int64 { return 1<<phaseShift - countOf(a) }
+// phaseEndDelta is added to DEPART when the phase of ARRIVE value a ends: one phase more,
+// less the readers that a counts. The number of the phase makes every value of DEPART
+// unique, so that a rank that waits for a change cannot miss one (no ABA).
+func phaseEndDelta(a int64) int64 { return 1<<phaseShift - countOf(a) }
 
-// opened is the ARRIVE of the phase after that of a.
-func opened(a int64) int64 { return (phaseOf(a) + 1) & (1<<phaseBits - 1) << phaseShift }
+// arriveAfter is the ARRIVE of the phase after that of a.
+func arriveAfter(a int64) int64 { return (phaseOf(a) + 1) & (1<<phaseBits - 1) << phaseShift }
 
-// step is how many phases ARRIVE is ahead of GATE: 0, 1 while the phase is being
-// opened, or less than 0 if a was read before the phase ended. There is no more: a
-// phase ends only when all have departed whom it or the one before let in.
-func step(a, gate int64) int64 {
-	return (phaseOf(a) - gate) << (64 - phaseBits) >> (64 - phaseBits)
+// phasesAhead is how many phases ARRIVE is ahead of OPENED: 0, 1 while the phase is being
+// opened, or less than 0 if a was read before the phase ended. It is never more: a phase
+// ends only when all readers have departed that it or the one before let in.
+func phasesAhead(a, opened int64) int64 {
+	return (phaseOf(a) - opened) << (64 - phaseBits) >> (64 - phaseBits)
 }
 
-// counter is where a physical counter of a lock is.
+// A counter is where a physical counter of a lock is.
 type counter struct{ host, disp int }
 
 func (t *Table) counter(k, id int) counter {
@@ -69,38 +69,39 @@ func (t *Table) words() int {
 	return counterWords
 }
 
-// some is a batch of counters, from number k on.
-func (t *Table) some(k, id int) []counter {
+// countersFrom is a batch of counters, from number k on.
+func (t *Table) countersFrom(k, id int) []counter {
 	n := min(batch, t.counters.Len()-k)
 	for i := range n {
-		t.at[i] = t.counter(k+i, id)
+		t.batchBuf[i] = t.counter(k+i, id)
 	}
-	return t.at[:n]
+	return t.batchBuf[:n]
 }
 
-// each calls f for the physical counters of a lock, batch by batch.
-func (t *Table) each(id int, f func(cs []counter) error) error {
+// eachBatch calls f for the physical counters of a lock, batch by batch.
+func (t *Table) eachBatch(id int, f func(cs []counter) error) error {
 	for k := 0; k < t.counters.Len(); k += batch {
-		if err := f(t.some(k, id)); err != nil {
+		if err := f(t.countersFrom(k, id)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// LeaveFirst: a reader that opens a phase relies on it; an asymmetric counter's DOOR has
-// one writer at a time, the one that has the root.
+// DequeueBeforeRelease holds for symmetric counters, as a reader that opens a phase relies
+// on it. An asymmetric counter's ADMISSION needs the opposite: only the writer that has the
+// root may write it.
 func (t *Table) DequeueBeforeRelease() bool { return !t.asym }
 
-// Acquire takes lock id from the readers: Listing 7, lines 14 to 22. The caller is at the
+// Acquire takes lock id from the readers: set_counters_to_WRITE (L6:2). The caller is at the
 // head of the root's queue.
-func (t *Table) Acquire(id int) error { return t.each(id, t.close) }
+func (t *Table) Acquire(id int) error { return t.eachBatch(id, t.close) } // L6:4
 
 // words is a word of each counter of a batch.
 type words [batch]int64
 
-// read reads a word of each counter.
-func (t *Table) read(cs []counter, word int, v *words) error {
+// readWord reads a word of each counter.
+func (t *Table) readWord(cs []counter, word int, v *words) error {
 	w := t.tree.W
 	var r [batch]rma.Result
 	for i, c := range cs {
@@ -115,31 +116,31 @@ func (t *Table) read(cs []counter, word int, v *words) error {
 	return nil
 }
 
-// doClose sets WRITE at counters and waits until the readers that are in have departed.
-// All counters are looked at together, and waited for one by one where that shows that
-// there is something to wait for.
-func (t *Table) doClose(cs []counter) error {
+// closeSym sets WRITE at counters and waits until the readers that are in have departed.
+// It reads all counters of the batch together, and waits at one counter after the other
+// where that shows that there is something to wait for.
+func (t *Table) closeSym(cs []counter) error {
 	w := t.tree.W
 	var a, g, d words
-	if err := t.read(cs, arrive, &a); err != nil {
+	if err := t.readWord(cs, arrive, &a); err != nil {
 		return err
 	}
-	if err := t.read(cs, depart, &d); err != nil {
+	if err := t.readWord(cs, depart, &d); err != nil {
 		return err
 	}
-	if err := t.read(cs, gate, &g); err != nil {
+	if err := t.readWord(cs, opened, &g); err != nil {
 		return err
 	}
 	for i, c := range cs {
 		if !t.ready(a[i], d[i], g[i]) {
-			if err := t.await(c); err != nil {
+			if err := t.awaitReady(c); err != nil {
 				return err
 			}
 		}
 	}
 	var r [batch]rma.Result
-	for i, c := range cs { // Listing 6, line 6
-		r[i] = w.FetchAndOp(write, c.host, c.disp+arrive, rma.Sum)
+	for i, c := range cs {
+		r[i] = w.FetchAndOp(write, c.host, c.disp+arrive, rma.Sum) // L6:6
 	}
 	if err := w.FlushAll(); err != nil {
 		return err
@@ -147,21 +148,21 @@ func (t *Table) doClose(cs []counter) error {
 	for i := range cs {
 		a[i] = w.Value(r[i])
 	}
-	if err := t.read(cs, gate, &g); err != nil {
+	if err := t.readWord(cs, opened, &g); err != nil {
 		return err
 	}
 	for i, c := range cs {
-		if step(a[i], g[i]) != 0 { // a reader has just opened the phase: DEPART is not right before GATE is
-			if _, err := w.Await(c.host, c.disp+gate, rma.AtLeast(g[i]+1)); err != nil {
+		if phasesAhead(a[i], g[i]) != 0 { // a reader has just opened the phase: DEPART is not right before OPENED is
+			if _, err := w.Await(c.host, c.disp+opened, rma.AtLeast(g[i]+1)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := t.read(cs, depart, &d); err != nil {
+	if err := t.readWord(cs, depart, &d); err != nil {
 		return err
 	}
 	for i, c := range cs {
-		for now, in := d[i], min(countOf(a[i]), t.tr); departs(now) < in; {
+		for now, in := d[i], min(countOf(a[i]), t.tr); departed(now) < in; {
 			var err error
 			if now, err = w.Await(c.host, c.disp+depart, rma.NotEqual(now)); err != nil {
 				return err
@@ -171,14 +172,15 @@ func (t *Table) doClose(cs []counter) error {
 	return nil
 }
 
-// ready reports whether the phase is open and no reader is in or it is full. DEPART may
-// be that of the phase before: this is about who goes first, not about who is in.
+// ready reports whether a writer may set WRITE: the phase is open and no reader is in, or
+// it is full, so that T_R readers have had their turn. A stale DEPART is harmless here:
+// ready only decides which side goes first. The second look, after WRITE, excludes readers.
 func (t *Table) ready(a, d, g int64) bool {
-	return a&write == 0 && step(a, g) == 0 && (countOf(a) >= t.tr || departs(d) >= countOf(a))
+	return a&write == 0 && phasesAhead(a, g) == 0 && (countOf(a) >= t.tr || departed(d) >= countOf(a))
 }
 
-// await waits until a counter is ready.
-func (t *Table) await(c counter) error {
+// awaitReady waits until a counter is ready.
+func (t *Table) awaitReady(c counter) error {
 	w := t.tree.W
 	for try := 0; ; {
 		a, err := w.GetFlush(c.host, c.disp+arrive)
@@ -189,15 +191,15 @@ func (t *Table) await(c counter) error {
 		if err != nil {
 			return err
 		}
-		g, err := w.GetFlush(c.host, c.disp+gate) // after DEPART, which is of this phase if GATE is
+		g, err := w.GetFlush(c.host, c.disp+opened) // after DEPART, which is of this phase if OPENED is
 		switch {
 		case err != nil:
 			return err
 		case t.ready(a, d, g):
 			return nil
-		case step(a, g) < 0: // a phase was opened since ARRIVE was read
-		case a&write != 0 || step(a, g) > 0: // one is being opened, or will be by the writer before
-			if _, err := w.Await(c.host, c.disp+gate, rma.AtLeast(g+1)); err != nil {
+		case phasesAhead(a, g) < 0: // a phase was opened since ARRIVE was read
+		case a&write != 0 || phasesAhead(a, g) > 0: // one is being opened, or will be by the writer before
+			if _, err := w.Await(c.host, c.disp+opened, rma.AtLeast(g+1)); err != nil {
 				return err
 			}
 		default:
@@ -209,48 +211,49 @@ func (t *Table) await(c counter) error {
 	}
 }
 
-// Release gives lock id to the readers: Listing 6's reset_counters. The caller has set
-// WRITE everywhere, and all readers have departed.
+// Release gives lock id to the readers: reset_counters (L6:27). The caller has set WRITE
+// everywhere, and all readers have departed.
 func (t *Table) Release(id int, more bool) (waited bool, err error) {
 	t.more, t.waited = more, false
-	err = t.each(id, t.open)
+	err = t.eachBatch(id, t.open) // L6:28
 	return t.waited, err
 }
 
-// doOpen opens a new phase at counters at which WRITE is set.
-func (t *Table) doOpen(cs []counter) error {
+// openSym opens a new phase at counters at which WRITE is set: reset_counter (L6:9). ARRIVE
+// is replaced, WRITE and all, where the listing subtracts from it (L6:18 L6:19).
+func (t *Table) openSym(cs []counter) error {
 	w := t.tree.W
 	var a, d [batch]rma.Result
 	for i, c := range cs {
-		a[i] = w.Get(c.host, c.disp+arrive)
+		a[i] = w.Get(c.host, c.disp+arrive) // L6:11
 		d[i] = w.Get(c.host, c.disp+depart)
 	}
-	if err := w.FlushAll(); err != nil {
+	if err := w.FlushAll(); err != nil { // L6:12
 		return err
 	}
-	for i, c := range cs { // the phase stays, and DEPART; who arrives meanwhile waits
-		a[i] = w.FetchAndOp(opened(w.Value(a[i])), c.host, c.disp+arrive, rma.Replace)
+	for i, c := range cs { // the phase and DEPART are as read; a reader that arrives meanwhile waits
+		a[i] = w.FetchAndOp(arriveAfter(w.Value(a[i])), c.host, c.disp+arrive, rma.Replace) // L6:22
 	}
 	if err := w.FlushAll(); err != nil {
 		return err
 	}
 	for i, c := range cs {
 		was := w.Value(a[i])
-		t.waited = t.waited || countOf(was) > departs(w.Value(d[i]))
-		w.Accumulate(ended(was), c.host, c.disp+depart, rma.Sum)
+		t.waited = t.waited || countOf(was) > departed(w.Value(d[i]))
+		w.Accumulate(phaseEndDelta(was), c.host, c.disp+depart, rma.Sum) // L6:14 L6:23
 	}
 	if err := w.FlushAll(); err != nil {
 		return err
 	}
 	for _, c := range cs {
-		w.Accumulate(1, c.host, c.disp+gate, rma.Sum)
+		w.Accumulate(1, c.host, c.disp+opened, rma.Sum)
 	}
 	if err := w.FlushAll(); err != nil {
 		return err
 	}
 	for i, c := range cs { // the reader that waits to open a phase, where it was full
-		if departs(w.Value(d[i])) >= t.tr {
-			w.Accumulate(1, c.host, c.disp+turn, rma.Sum)
+		if departed(w.Value(d[i])) >= t.tr {
+			w.Accumulate(1, c.host, c.disp+openerSignal, rma.Sum)
 		}
 	}
 	return w.FlushAll()
@@ -261,14 +264,14 @@ func (t *Table) Withdrawn(id int) error {
 	if t.asym {
 		return nil // none looks there
 	}
-	return t.each(id, t.ring)
+	return t.eachBatch(id, t.signal)
 }
 
-// doRing tells readers that wait to open a phase to look again.
-func (t *Table) doRing(cs []counter) error {
+// signalOpeners has readers that wait to open a phase look again.
+func (t *Table) signalOpeners(cs []counter) error {
 	w := t.tree.W
 	for _, c := range cs {
-		w.Accumulate(1, c.host, c.disp+turn, rma.Sum)
+		w.Accumulate(1, c.host, c.disp+openerSignal, rma.Sum)
 	}
 	return w.FlushAll()
 }
@@ -277,17 +280,17 @@ func (t *Table) doRing(cs []counter) error {
 // alone in the root's queue.
 func (t *Table) TryAcquire(id int) (bool, error) {
 	if t.asym {
-		return t.tryShut(id)
+		return t.tryCloseAsym(id)
 	}
 	for k := range t.counters.Len() {
-		if got, err := t.tryClose(t.counter(k, id)); err != nil {
+		if got, err := t.tryCloseSym(t.counter(k, id)); err != nil {
 			return false, err
 		} else if got {
 			continue
 		}
-		for i := range k { // who arrived there since waits for a phase
-			t.at[0] = t.counter(i, id)
-			if err := t.open(t.at[:1]); err != nil {
+		for i := range k { // readers that arrived there since wait for a phase
+			t.batchBuf[0] = t.counter(i, id)
+			if err := t.open(t.batchBuf[:1]); err != nil {
 				return false, err
 			}
 		}
@@ -296,34 +299,34 @@ func (t *Table) TryAcquire(id int) (bool, error) {
 	return true, nil
 }
 
-// tryClose sets WRITE at a counter if no reader is in and none waits. If it does not,
-// block and seen say what was in the way.
-func (t *Table) tryClose(c counter) (bool, error) {
+// tryCloseSym sets WRITE at a counter if no reader is in and none waits. Otherwise
+// blockedAt and blockedBy say which word was in the way, and its value.
+func (t *Table) tryCloseSym(c counter) (bool, error) {
 	w := t.tree.W
 	for {
 		a, err := w.GetFlush(c.host, c.disp+arrive)
 		if err != nil {
 			return false, err
 		}
-		g, err := w.GetFlush(c.host, c.disp+gate)
+		g, err := w.GetFlush(c.host, c.disp+opened)
 		if err != nil {
 			return false, err
 		}
-		d, err := w.GetFlush(c.host, c.disp+depart) // after GATE: before, it may be too large
+		d, err := w.GetFlush(c.host, c.disp+depart) // after OPENED: before, it may be too large
 		if err != nil {
 			return false, err
 		}
 		switch {
-		case step(a, g) < 0: // a phase was opened since ARRIVE was read
+		case phasesAhead(a, g) < 0: // a phase was opened since ARRIVE was read
 			continue
-		case a&write != 0 || step(a, g) > 0 || countOf(a) > t.tr: // one is about to be
-			t.block, t.seen = counter{c.host, c.disp + gate}, g
+		case a&write != 0 || phasesAhead(a, g) > 0 || countOf(a) > t.tr: // one is about to be
+			t.blockedAt, t.blockedBy = counter{c.host, c.disp + opened}, g
 			return false, nil
-		case departs(d) < countOf(a): // readers are in
-			if !isOf(d, a) { // or were: a phase is being opened, or was
+		case departed(d) < countOf(a): // readers are in
+			if !inPhase(d, a) { // or were: a phase is being opened, or was
 				continue
 			}
-			t.block, t.seen = counter{c.host, c.disp + depart}, d
+			t.blockedAt, t.blockedBy = counter{c.host, c.disp + depart}, d
 			return false, nil
 		}
 		last, err := w.CompareAndSwapFlush(a|write, a, c.host, c.disp+arrive)
@@ -335,5 +338,5 @@ func (t *Table) tryClose(c counter) (bool, error) {
 
 // Backoff waits before another TryAcquire.
 func (t *Table) Backoff(try int) error {
-	return t.tree.W.Backoff(t.block.host, t.block.disp, t.seen, try)
+	return t.tree.W.Backoff(t.blockedAt.host, t.blockedAt.disp, t.blockedBy, try)
 }

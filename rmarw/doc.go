@@ -19,8 +19,8 @@
 //	        rest: readers that arrived in the phase
 //	DEPART  bits 24 to 63: phases ended; the rest: readers that departed in the phase,
 //	        less those that were let in at its beginning
-//	GATE    phases opened
-//	TURN    counts what a reader looks for that waits to open a phase
+//	OPENED    phases opened
+//	OPENER_SIGNAL    counts what a reader looks for that waits to open a phase
 //
 // # The symmetric counter, and why it is not as printed
 //
@@ -31,7 +31,7 @@
 // A phase is what happens at a physical counter between two writers. A reader arrives
 // with one FAO. If it finds WRITE not set and fewer than T_R before it in the phase, it
 // is in (Listing 9, lines 12 and 13). Otherwise it stays counted, does not try again,
-// and waits for GATE to say that the next phase has been opened; then it is in, however
+// and waits for OPENED to say that the next phase has been opened; then it is in, however
 // many wait. So nobody backs off (line 24), and who waits is overtaken by one phase at
 // most.
 //
@@ -40,13 +40,13 @@
 // are gone: that is the second check of section 4.1. When writers give the lock to
 // readers (Listing 8), a new phase is opened at each counter: ARRIVE is swapped for an
 // empty one of the next phase, which tells how many waited; these and the old phase's
-// are subtracted from DEPART, and then GATE goes up. In this order DEPART says too
+// are subtracted from DEPART, and then OPENED goes up. In this order DEPART says too
 // little in between and never too much.
 //
 // Where a phase is full and no writer is there, the one reader that found exactly T_R
 // before it opens the next phase itself (lines 15 to 21), once the full one has
 // departed. It looks at the root's TAIL: a writer that is there will open the phase,
-// since writers leave the queue first and give the lock to the readers then. TURN tells
+// since writers leave the queue first and give the lock to the readers then. OPENER_SIGNAL tells
 // it to look again.
 //
 // Before a writer sets WRITE at a counter it waits until no reader is in, or the phase
@@ -68,7 +68,7 @@
 // for each counter from the writer's announcement on, T_R and those that are about to
 // enter, and not from the queue; and a reader is passed by at most C_1 entries of writers
 // from when it has counted itself among those that wait, and by 2 * C_1 from its arrival
-// on: between the two it looks at DOOR, and a slow one may see that of the next phase.
+// on: between the two it looks at ADMISSION, and a slow one may see that of the next phase.
 //
 // With Config.Leaf Barging the leaf is the one of package rmamcs for nodes with more ranks than cores: a
 // writer that has entered its element's queue is passed by at most (F + 1) * (T_L,N + 1) - 1

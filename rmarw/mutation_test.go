@@ -38,11 +38,11 @@ func leaf(name string, leaf rmarw.Leaf, dc rmarw.DC, counters, tl int, tr int64,
 
 // Reasons why a mistake is none, or is not caught, in more than one of the lists.
 const (
-	rare  = "not equivalent and not caught: TURN must be rung several times while one rank is half way through"
+	rare  = "not equivalent and not caught: OPENER_SIGNAL must be rung several times while one rank is half way through"
 	rung  = "there is a writer behind, who rings"
 	queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it rings for the readers"
 	last  = "doOpen ends with a flush of all"
-	alone = "one rank at a time opens a phase, and nobody else changes GATE"
+	alone = "one rank at a time opens a phase, and nobody else changes OPENED"
 	free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
 	same  = "the word is what it waits to change from: it is the same wait"
 	short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
@@ -111,7 +111,7 @@ func bargingEquivalent() []check.Equivalent {
 		more  = "not equivalent and not caught here: readers pass a writer oftener than T_R lets them, and with this leaf Promise has no bound for that"
 	)
 	out := []check.Equivalent{
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.STATE", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of Put rmarw.STATE", Mutation: check.Torn, Why: rare},
 		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.DEPART", Before: "Flush of Get rmarw.DEPART", Mutation: check.NoWait, Why: loop},
 		{Phase: check.Acquiring, Writers: true, Step: "CompareAndSwap rmarw.STATE", First: true, Mutation: check.Trusting, Why: flat},
 		{Phase: check.Acquiring, Writers: true, Step: "Flush of CompareAndSwap rmarw.STATE", Mutation: check.NoFlush, Why: flat},
@@ -157,30 +157,30 @@ func treeEquivalent() []check.Equivalent {
 		next  = "nobody writes NEXT of a node before its owner swaps TAIL again"
 	)
 	out := []check.Equivalent{
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of CompareAndSwap rmarw.TAIL1", Mutation: check.Torn, Why: rare},
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT1", Mutation: check.Forget, Why: rung},
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT1", Mutation: check.Torn, Why: rung},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of CompareAndSwap rmarw.TAIL1", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of Put rmarw.NEXT1", Mutation: check.Forget, Why: rung},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of Put rmarw.NEXT1", Mutation: check.Torn, Why: rung},
 		{Phase: check.Trying, Writers: true, Step: "Flush of Accumulate SUM rmarw.DEPART", Mutation: check.NoFlush, Why: queue},
 		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.DEPART", Mutation: check.Late, Why: queue},
-		{Phase: check.Trying, Writers: true, Step: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.NoFlush, Why: last},
-		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Late, Why: last},
-		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
+		{Phase: check.Trying, Writers: true, Step: "Flush of Accumulate SUM rmarw.OPENED", Mutation: check.NoFlush, Why: last},
+		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.OPENED", Mutation: check.Late, Why: last},
+		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.OPENED", Mutation: check.Torn, Why: alone},
 		{Phase: check.Trying, Step: "CompareAndSwap rmarw.TAIL1", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Torn, Why: hole},
 		{Phase: check.Trying, Step: "CompareAndSwap rmarw.TAIL1", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Blind, Why: hole},
 		{Phase: check.Trying, Step: "CompareAndSwap rmarw.TAIL1", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Trusting, Why: hole},
-		{Phase: check.Releasing, Writers: true, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Late, Why: later},
+		{Phase: check.Releasing, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Mutation: check.Late, Why: later},
 		{Phase: check.Releasing, Step: "Put rmarw.NEXT0", Before: "Flush of Put rmarw.STATUS0", Mutation: check.Late, Why: next},
-		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.Late, Why: free},
-		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: "Flush of Accumulate SUM rmarw.TURN", Mutation: check.Late, Why: free},
+		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: "Flush of Accumulate SUM rmarw.OPENED", Mutation: check.Late, Why: free},
+		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: "Flush of Accumulate SUM rmarw.OPENER_SIGNAL", Mutation: check.Late, Why: free},
 	}
 	for _, e := range equivalent() {
-		atLeaf := e.Step == "Accumulate SUM rmarw.TURN" && e.Before != "" && e.Before != "Accumulate SUM rmarw.TURN" // of N = 1
+		atLeaf := e.Step == "Accumulate SUM rmarw.OPENER_SIGNAL" && e.Before != "" && e.Before != "Accumulate SUM rmarw.OPENER_SIGNAL" // of N = 1
 		if !atLeaf && !(e.Phase == check.Releasing && e.Step == "Put rmarw.STATUS0") {
 			out = append(out, e)
 		}
 	}
 	for _, e := range asymEquivalent() {
-		if !strings.Contains(e.Step+e.Before, "DOOR") && e.Before != "Flush of CompareAndSwap rmarw.TAIL0" {
+		if !strings.Contains(e.Step+e.Before, "ADMISSION") && e.Before != "Flush of CompareAndSwap rmarw.TAIL0" {
 			out = append(out, e)
 		}
 	}
@@ -191,14 +191,14 @@ func treeEquivalent() []check.Equivalent {
 // that is not caught.
 func asymEquivalent() []check.Equivalent {
 	const (
-		again = "a reader that comes back early looks at DOOR again and waits again"
+		again = "a reader that comes back early looks at ADMISSION again and waits again"
 		later = "a node that was lent may come back later, or before the hand-over: who knows its successor needs it no more"
 		root  = "nobody outside the root: nobody looks at what STATUS says there but whether the node is lent, and a rank with one lock lends one node at a time"
 		hole  = "not equivalent and not caught, as in rmamcs: its schedule is too rare for the search"
 	)
 	out := []check.Equivalent{
-		{Phase: check.Acquiring, Step: "Await rmarw.DOOR", Before: "Flush of Accumulate SUM rmarw.READERS", Mutation: check.NoWait, Why: again},
-		{Phase: check.Acquiring, Step: "Await rmarw.DOOR", Mutation: check.AnyChange, Why: again},
+		{Phase: check.Acquiring, Step: "Await rmarw.ADMISSION", Before: "Flush of Accumulate SUM rmarw.READERS", Mutation: check.NoWait, Why: again},
+		{Phase: check.Acquiring, Step: "Await rmarw.ADMISSION", Mutation: check.AnyChange, Why: again},
 		{Phase: check.Acquiring, Step: "Put rmarw.STATUS1", Before: "Await rmarw.NEXT1", Mutation: check.Late, Why: free},
 		{Phase: check.Trying, Step: "Put rmarw.STATUS1", Before: "Await rmarw.NEXT1", Mutation: check.Late, Why: free},
 		{Phase: check.Trying, Step: "Await rmarw.NEXT1", Mutation: check.AnyChange, Why: same},
@@ -208,7 +208,7 @@ func asymEquivalent() []check.Equivalent {
 		{Phase: check.Releasing, Step: "Flush of Get rmarw.STATUS0", Mutation: check.NoFlush, Why: short + "; " + root},
 		{Phase: check.Releasing, Step: "Flush of Get rmarw.NEXT", Mutation: check.NoFlush, Why: short},
 	}
-	for _, before := range []string{"Await rmarw.NEXT0", "Flush of CompareAndSwap rmarw.TAIL0", "Flush of Get rmarw.NEXT0", "Flush of Get rmarw.STATUS0", "Flush of Put rmarw.STATUS0", "Flush of Put rmarw.DOOR"} {
+	for _, before := range []string{"Await rmarw.NEXT0", "Flush of CompareAndSwap rmarw.TAIL0", "Flush of Get rmarw.NEXT0", "Flush of Get rmarw.STATUS0", "Flush of Put rmarw.STATUS0", "Flush of Put rmarw.ADMISSION"} {
 		out = append(out, check.Equivalent{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: before, Mutation: check.Late, Why: later})
 	}
 	for _, step := range []string{"Await rmarw.STATUS", "Await rmarw.NEXT"} {
@@ -221,49 +221,49 @@ func asymEquivalent() []check.Equivalent {
 // are not caught.
 func equivalent() []check.Equivalent {
 	const (
-		again = "to take TURN for 0 is to look again at once"
+		again = "to take OPENER_SIGNAL for 0 is to look again at once"
 		loop  = "the loop around it looks again"
 		guess = "to take ARRIVE for 0 costs the CompareAndSwap that then fails, and no more"
-		after = "GATE is flushed when the reader departs; until then those wait whom it lets in"
-		next  = "GATE was awaited up to the phase before: its next change is the one that is waited for"
+		after = "OPENED is flushed when the reader departs; until then those wait whom it lets in"
+		next  = "OPENED was awaited up to the phase before: its next change is the one that is waited for"
 		hole  = "not equivalent and not caught here; the same line is in a try and in a release"
 		lost  = "not equivalent and not caught here: a reader may depart while the writer, whose time is up, opens the phase again; caught in a try with N = 2"
 		ring  = "the ring that follows flushes all"
 		swap  = "nobody writes NEXT of a node before its owner swaps TAIL again"
 	)
 	return []check.Equivalent{
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of CompareAndSwap rmarw.TAIL0", Mutation: check.Torn, Why: rare},
-		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
-		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.TURN", Mutation: check.Torn, Why: rare},
-		{Phase: check.Acquiring, Writers: true, Step: "CompareAndSwap rmarw.TAIL0", Before: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: hole},
-		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
-		{Phase: check.Trying, Readers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
-		{Phase: check.Trying, Readers: true, Step: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.NoFlush, Why: after},
-		{Phase: check.Acquiring, Step: "Flush of Get rmarw.TURN", Mutation: check.NoFlush, Why: again},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Accumulate SUM rmarw.OPENER_SIGNAL", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of CompareAndSwap rmarw.TAIL0", Mutation: check.Torn, Why: rare},
+		{Phase: check.Trying, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Mutation: check.Torn, Why: rare},
+		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Writers: true, Step: "CompareAndSwap rmarw.TAIL0", Before: "Flush of Accumulate SUM rmarw.OPENED", Mutation: check.Torn, Why: hole},
+		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.OPENED", Mutation: check.Torn, Why: alone},
+		{Phase: check.Trying, Readers: true, Step: "Accumulate SUM rmarw.OPENED", Mutation: check.Torn, Why: alone},
+		{Phase: check.Trying, Readers: true, Step: "Flush of Accumulate SUM rmarw.OPENED", Mutation: check.NoFlush, Why: after},
+		{Phase: check.Acquiring, Step: "Flush of Get rmarw.OPENER_SIGNAL", Mutation: check.NoFlush, Why: again},
 		{Phase: check.Trying, Readers: true, Step: "Flush of Get rmarw.ARRIVE", Mutation: check.NoFlush, Why: guess},
 		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.DEPART", Mutation: check.NoWait, Why: loop},
 		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.DEPART", Mutation: check.AnyChange, Why: same},
-		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.GATE", Before: "Flush of CompareAndSwap rmarw.ARRIVE", Mutation: check.AnyChange, Why: next},
-		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.GATE", Before: "Flush of Get rmarw.ARRIVE", Mutation: check.AnyChange, Why: next},
-		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.GATE", Before: "Flush of Get rmarw.GATE", Mutation: check.AnyChange, Why: same},
-		{Phase: check.Acquiring, Readers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
-		{Phase: check.Acquiring, Readers: true, Step: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.NoFlush, Why: after},
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Forget, Why: rung},
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Torn, Why: rung},
+		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.OPENED", Before: "Flush of CompareAndSwap rmarw.ARRIVE", Mutation: check.AnyChange, Why: next},
+		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.OPENED", Before: "Flush of Get rmarw.ARRIVE", Mutation: check.AnyChange, Why: next},
+		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.OPENED", Before: "Flush of Get rmarw.OPENED", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Acquiring, Readers: true, Step: "Accumulate SUM rmarw.OPENED", Mutation: check.Torn, Why: alone},
+		{Phase: check.Acquiring, Readers: true, Step: "Flush of Accumulate SUM rmarw.OPENED", Mutation: check.NoFlush, Why: after},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Forget, Why: rung},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Torn, Why: rung},
 		{Phase: check.Acquiring, Writers: true, Step: "Put rmarw.STATUS0", Before: "Await rmarw.NEXT0", Mutation: check.Late, Why: free},
 		{Phase: check.Trying, Readers: true, Step: "Flush of Get rmarw.TAIL0", Mutation: check.NoFlush, Why: "not equivalent and not caught: a try passes a writer that has come and not yet set WRITE"},
 		{Phase: check.Acquiring, Step: "Await rmarw.STATUS0", Mutation: check.AnyChange, Why: same},
 		{Phase: check.Acquiring, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
 		{Phase: check.Trying, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
 		{Phase: check.Releasing, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Torn, Why: alone},
-		{Phase: check.Acquiring, Writers: true, Step: "Flush of Accumulate SUM rmarw.GATE", Mutation: check.NoFlush, Why: last},
-		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.GATE", Mutation: check.Late, Why: last},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENED", Mutation: check.Torn, Why: alone},
+		{Phase: check.Acquiring, Writers: true, Step: "Flush of Accumulate SUM rmarw.OPENED", Mutation: check.NoFlush, Why: last},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENED", Mutation: check.Late, Why: last},
 		{Phase: check.Acquiring, Writers: true, Step: "Flush of Accumulate SUM rmarw.DEPART", Mutation: check.NoFlush, Why: queue},
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.DEPART", Mutation: check.Late, Why: queue},
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.DEPART", Mutation: check.Torn, Why: lost},
-		{Phase: check.Trying, Step: "Accumulate SUM rmarw.TURN", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Forget, Why: rung},
+		{Phase: check.Trying, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Forget, Why: rung},
 		{Phase: check.Trying, Step: "Put rmarw.STATUS0", Before: "Await rmarw.NEXT0", Mutation: check.Late, Why: free},
 		{Phase: check.Trying, Step: "Put rmarw.NEXT0", Before: "Flush of Put rmarw.STATUS0", Mutation: check.Late, Why: swap},
 		{Phase: check.Trying, Step: "Flush of Put rmarw.NEXT0", Mutation: check.NoFlush, Why: ring},

@@ -19,15 +19,15 @@ var _ lock.RWMutex = (*RWMutex)(nil)
 // Lock takes the lock exclusively. With a context that can end it polls TryLock; see
 // package lock.
 func (m *RWMutex) Lock(ctx context.Context) error {
-	if err := m.t.mayTake(m.id); err != nil {
+	if err := m.t.checkClaim(m.id); err != nil {
 		return err
 	}
 	return m.writer.Lock(ctx)
 }
 
-// TryLock takes the lock exclusively if nobody has or wants it.
+// TryLock takes the lock exclusively if no rank has or wants it.
 func (m *RWMutex) TryLock() (bool, error) {
-	if err := m.t.mayTake(m.id); err != nil {
+	if err := m.t.checkClaim(m.id); err != nil {
 		return false, err
 	}
 	return m.writer.TryLock()
@@ -45,13 +45,13 @@ func (m *RWMutex) TryRLock() (bool, error) { return m.t.TryLock(m.id, lock.Share
 // RUnlock ends the sharing.
 func (m *RWMutex) RUnlock() error { return m.t.Unlock(m.id, lock.Shared) }
 
-// mayTake reports an error if the rank shares as many locks as it may hold.
-func (t *Table) mayTake(id int) error {
+// checkClaim reports an error if the rank shares as many locks as it may hold.
+func (t *Table) checkClaim(id int) error {
 	if t.nshared == 0 {
 		return nil
 	}
-	if t.sharing(id) >= 0 {
+	if t.findShared(id) >= 0 {
 		panic("rmarw: lock of a lock that this rank holds")
 	}
-	return t.full()
+	return t.checkHeld()
 }

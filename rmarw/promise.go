@@ -35,7 +35,7 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 	}
 	tenure := int(t.tree.Tenure(0))
 	switch passed := (lock.Bound{After: 1, Most: tenure, Of: is(lock.Exclusive)}); {
-	case t.asym && mode == lock.Shared: // until it has looked at DOOR, it may be passed by the tenure that is on and by the next one
+	case t.asym && mode == lock.Shared: // until it has looked at ADMISSION, it may be passed by the tenure that is on and by the next one
 		waits := passed
 		waits.After, passed.Most = 2, 2*tenure
 		return lock.Promise{Bypass: lock.Unbounded, Bounds: []lock.Bound{passed, waits}, Acquire: 3, Release: 1}
@@ -88,9 +88,9 @@ func (t *Table) Idle() error {
 			}
 			continue
 		}
-		a, d, g := w.Peek(disp+arrive), w.Peek(disp+depart), w.Peek(disp+gate)
-		if a&write != 0 || countOf(a) != departs(d) || !isOf(d, a) || step(a, g) != 0 || countOf(a) > t.tr {
-			return fmt.Errorf("rmarw: at rank %d ARRIVE is %#x, DEPART %d, GATE %d, T_R %d", w.Rank(), a, d, g, t.tr)
+		a, d, g := w.Peek(disp+arrive), w.Peek(disp+depart), w.Peek(disp+opened)
+		if a&write != 0 || countOf(a) != departed(d) || !inPhase(d, a) || phasesAhead(a, g) != 0 || countOf(a) > t.tr {
+			return fmt.Errorf("rmarw: at rank %d ARRIVE is %#x, DEPART %d, OPENED %d, T_R %d", w.Rank(), a, d, g, t.tr)
 		}
 	}
 	return t.tree.Idle()

@@ -16,8 +16,8 @@ type Table struct {
 	counters *Counters
 	cfg      Config
 	own      int // number of the rank's counter
-	lastID   int // the last lock of which mine was asked
-	lastMine counter
+	lastID   int // the last lock of which ownCounter was asked
+	lastOwn  counter
 	tr       int64
 	size     int
 
@@ -25,14 +25,14 @@ type Table struct {
 	added   [MaxHeld]int64 // what it has added to their READERS
 	nshared int
 
-	close, open, ring func(cs []counter) error // kept, since a method value allocates
-	at                [batch]counter
-	asym              bool
-	more              bool // a writer waits to take the lock again that is given to the readers
-	waited            bool // and readers waited for that
+	close, open, signal func(cs []counter) error // kept, since a method value allocates
+	batchBuf            [batch]counter
+	asym                bool
+	more                bool // a writer waits to take the lock again that is given to the readers
+	waited              bool // and readers waited for that
 
-	block counter // the word that made the last Try fail, and what it held
-	seen  int64
+	blockedAt counter // the word that made the last Try fail, and what it held
+	blockedBy int64
 }
 
 var (
@@ -90,25 +90,25 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if t.asym {
 		t.cfg.DC = Asymmetric
 	}
-	t.lastMine = t.counter(t.own, 0)
+	t.lastOwn = t.counter(t.own, 0)
 	return t, nil
 }
 
 // Regions are the counters' regions of the tree's window.
 func (t *Table) Regions(local bool) []rma.Region {
 	if t.asym = local; local {
-		t.close, t.open = t.doShut, t.doReopen
+		t.close, t.open = t.closeAsym, t.openAsym
 		return []rma.Region{{Count: t.hosted(), Words: []rma.Word{
-			readers: {Name: "READERS", Class: rma.Near},
-			door:    {Name: "DOOR", Class: rma.Flag},
+			readers:   {Name: "READERS", Class: rma.Near},
+			admission: {Name: "ADMISSION", Class: rma.Flag},
 		}}}
 	}
-	t.close, t.open, t.ring = t.doClose, t.doOpen, t.doRing
+	t.close, t.open, t.signal = t.closeSym, t.openSym, t.signalOpeners
 	return []rma.Region{{Count: t.hosted(), Words: []rma.Word{
-		arrive: {Name: "ARRIVE", Class: rma.Far},
-		depart: {Name: "DEPART", Class: rma.Far},
-		gate:   {Name: "GATE", Class: rma.Far},
-		turn:   {Name: "TURN", Class: rma.Far},
+		arrive:       {Name: "ARRIVE", Class: rma.Far},
+		depart:       {Name: "DEPART", Class: rma.Far},
+		opened:       {Name: "OPENED", Class: rma.Far},
+		openerSignal: {Name: "OPENER_SIGNAL", Class: rma.Far},
 	}}}
 }
 
@@ -133,12 +133,13 @@ func (t *Table) Len() int { return t.cfg.Locks }
 // Home is the rank that hosts the lock's TAIL at the root.
 func (t *Table) Home(id int) int { return t.tree.Home(id) }
 
-// mine is the rank's counter of a lock. To find it takes divisions, so the last one is kept.
-func (t *Table) mine(id int) counter {
+// ownCounter is the rank's counter of a lock. To find it takes divisions, so the last one
+// is kept.
+func (t *Table) ownCounter(id int) counter {
 	if id != t.lastID {
-		t.lastID, t.lastMine = id, t.counter(t.own, id)
+		t.lastID, t.lastOwn = id, t.counter(t.own, id)
 	}
-	return t.lastMine
+	return t.lastOwn
 }
 
 // Lock takes lock id.
@@ -147,43 +148,37 @@ func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 		m := t.mutex(id)
 		return m.Lock(ctx)
 	}
-	if err := t.share(id); err != nil {
+	if err := t.claimShared(id); err != nil {
 		return err
 	}
 	var err error
-	switch c := t.mine(id); {
-	case !t.asym:
-		err = t.rlock(ctx, id)
+	switch c := t.ownCounter(id); {
 	case ctx.Done() != nil:
 		err = t.pollEnter(ctx, c, id)
+	case t.asym:
+		t.added[t.nshared-1], err = t.enterAsym(c)
 	default:
-		t.added[t.nshared-1], err = t.enter(c)
+		err = t.enterSym(c, id)
 	}
 	if err != nil {
-		t.unshare(id)
+		t.unclaimShared(id)
 	}
 	return err
 }
 
-// TryLock takes lock id if nobody has or wants it, or, in shared mode, if no writer has
+// TryLock takes lock id if no rank has or wants it, or, in shared mode, if no writer has
 // or wants it.
 func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	if mode == lock.Exclusive {
 		m := t.mutex(id)
 		return m.TryLock()
 	}
-	if err := t.share(id); err != nil {
+	if err := t.claimShared(id); err != nil {
 		return false, err
 	}
-	var got bool
-	var err error
-	if c := t.mine(id); t.asym {
-		got, err = t.tryEnter(c)
-	} else {
-		got, err = t.tryRLock(c, id)
-	}
+	got, err := t.tryEnter(t.ownCounter(id), id)
 	if !got {
-		t.unshare(id)
+		t.unclaimShared(id)
 	}
 	return got, err
 }
@@ -194,44 +189,44 @@ func (t *Table) Unlock(id int, mode lock.Mode) error {
 		m := t.mutex(id)
 		return m.Unlock()
 	}
-	i := t.sharing(id)
+	i := t.findShared(id)
 	if i < 0 {
 		panic("rmarw: unlock of unlocked lock")
 	}
 	added := t.added[i]
-	t.unshare(id)
+	t.unclaimShared(id)
+	c := t.ownCounter(id)
 	if t.asym {
-		c := t.mine(id)
 		return t.tree.W.AccumulateFlush(-added, c.host, c.disp+readers, rma.Sum)
 	}
-	return t.runlock(id)
+	return t.leaveSym(c)
 }
 
-// share notes that the rank wants a lock in shared mode.
-func (t *Table) share(id int) error {
-	if t.tree.Find(id) >= 0 || t.sharing(id) >= 0 {
+// claimShared notes that the rank wants a lock in shared mode.
+func (t *Table) claimShared(id int) error {
+	if t.tree.Find(id) >= 0 || t.findShared(id) >= 0 {
 		panic("rmarw: lock of a lock that this rank holds")
 	}
 	if t.nshared > 0 || t.tree.Held() > 0 {
-		if err := t.full(); err != nil {
+		if err := t.checkHeld(); err != nil {
 			return err
 		}
 	}
-	t.mine(id) // panics for a lock that is not there
+	t.ownCounter(id) // panics for a lock that is not there
 	t.shared[t.nshared], t.added[t.nshared] = id+1, one
 	t.nshared++
 	return nil
 }
 
-// full is the error of a rank that holds as many locks as it may.
-func (t *Table) full() error {
+// checkHeld reports an error if the rank holds as many locks as it may.
+func (t *Table) checkHeld() error {
 	if t.nshared+t.tree.Held() < MaxHeld {
 		return nil
 	}
 	return fmt.Errorf("rmarw: rank %d holds %d locks: %w", t.tree.W.Rank(), MaxHeld, lock.ErrTooManyHeld)
 }
 
-func (t *Table) sharing(id int) int {
+func (t *Table) findShared(id int) int {
 	for i := range t.nshared {
 		if t.shared[i] == id+1 {
 			return i
@@ -240,8 +235,8 @@ func (t *Table) sharing(id int) int {
 	return -1
 }
 
-func (t *Table) unshare(id int) {
-	i := t.sharing(id)
+func (t *Table) unclaimShared(id int) {
+	i := t.findShared(id)
 	t.nshared--
 	t.shared[i], t.added[i] = t.shared[t.nshared], t.added[t.nshared]
 	t.shared[t.nshared], t.added[t.nshared] = 0, 0

@@ -107,7 +107,7 @@ func TestExhaustive(t *testing.T) {
 	for writers := 2; writers <= 3; writers++ {
 		all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
 	}
-	// A reader that has arrived and not yet looked at DOOR is passed by two tenures.
+	// A reader that has arrived and not yet looked at ADMISSION is passed by two tenures.
 	each(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: 2}, 2)
 }
 
@@ -169,7 +169,7 @@ func drawnOn(t *testing.T, dc rmarw.DC, s shape, tdcs []string, acquires int, n 
 
 // TestExhaustiveTries: all schedules of 3 ranks with 2 acquires, one of them a TryLock or
 // one with a deadline. A reader that polls looked at DEPART when another one had added a
-// phase to it and not yet to GATE; it took the phase before for full, and waited for a
+// phase to it and not yet to OPENED; it took the phase before for full, and waited for a
 // departure that had been: seed 13, execution 3,188.
 func TestExhaustiveTries(t *testing.T) {
 	if quick() {
