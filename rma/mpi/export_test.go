@@ -6,6 +6,7 @@ var (
 	Denied      = refuseDefects
 	LibraryName = libraryName
 	Hung        = hung
+	Timeout     = Config.timeout
 	Share       = enableYield
 	Spare       = ensureTwoPs
 )

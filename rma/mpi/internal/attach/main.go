@@ -6,15 +6,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"runtime"
 
 	gompi "github.com/sbromberger/gompi"
 
-	"github.com/rmalock/rmalock/dmcs"
-	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/mpi"
 )
@@ -42,27 +39,13 @@ func run() error {
 	if c.Rank() != world.Rank() || c.Size() != world.Size() {
 		return fmt.Errorf("rank %d of %d here, %d of %d in gompi", c.Rank(), c.Size(), world.Rank(), world.Size())
 	}
-	locks, err := dmcs.New(c, dmcs.Config{})
-	if err != nil {
-		return err
-	}
-	count, err := c.Allocate(rma.DataSpec("count", 1))
+	count, err := c.Allocate(rma.CounterSpec("count", 1))
 	if err != nil {
 		return err
 	}
 	const rounds = 100
 	for range rounds {
-		if err := locks.Lock(context.Background(), 0, lock.Exclusive); err != nil {
-			return err
-		}
-		n, err := count.GetFlush(0, 0)
-		if err != nil {
-			return err
-		}
-		if err := count.PutFlush(n+1, 0, 0); err != nil {
-			return err
-		}
-		if err := locks.Unlock(0, lock.Exclusive); err != nil {
+		if err := count.AccumulateFlush(1, 0, 0, rma.Sum); err != nil {
 			return err
 		}
 	}
@@ -90,9 +73,6 @@ func run() error {
 		} else if c.Rank() == 0 {
 			fmt.Println(err)
 		}
-	}
-	if err := locks.Free(); err != nil {
-		return err
 	}
 	if err := count.Free(); err != nil {
 		return err
