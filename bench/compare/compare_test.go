@@ -80,8 +80,8 @@ func TestStatistics(t *testing.T) {
 }
 
 // sides are ours and C D-MCS at two settings.
-func sides(uncontended bool, our, worse, better []float64) *measured {
-	m := &measured{uncontended: uncontended, Contestants: []contestant{
+func sides(uncontended bool, our, worse, better []float64) *comparison {
+	m := &comparison{uncontended: uncontended, Contestants: []contestant{
 		{Program: ours, Runs: our}, {Program: cDMCS, Name: "worse", Runs: worse}, {Program: cDMCS, Name: "better", Runs: better},
 	}}
 	m.summarize()

@@ -55,14 +55,14 @@ func (l *launcher) argv(j job) []string {
 		// rma/mpi.
 		argv = []string{l.mpirun, "--mca", "osc", "sm,pt2pt", "--bind-to", "none", "--mca", "plm_rsh_agent", l.agent, "-H", l.hosts}
 	default:
-		argv = l.here(j)
+		argv = l.localArgs(j)
 	}
 	argv = append(argv, "-n", strconv.Itoa(j.ranks), filepath.Join(l.bin, j.program))
 	return append(argv, j.args...)
 }
 
-// here are the launcher's arguments of a job on this host, under Open MPI.
-func (l *launcher) here(j job) []string {
+// localArgs are the launcher's arguments of a job on this host, under Open MPI.
+func (l *launcher) localArgs(j job) []string {
 	// osc/sm, because what Open MPI would choose itself on one node, osc/rdma, is
 	// slower and crashes in MPI_Compare_and_swap.
 	argv := []string{l.mpirun, "--mca", "osc", "sm"}

@@ -202,7 +202,7 @@ func found(bin, mpirun string, programs []string) error {
 func (o *options) scenarios(ctx context.Context, l *launcher, progress io.Writer) (*report, error) {
 	all := scenarios()
 	if o.hosts != "" {
-		all = between()
+		all = betweenHosts()
 	}
 	r := &report{Machine: l.machine, DurationSeconds: o.duration.Seconds()}
 	for _, s := range all {

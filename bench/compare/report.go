@@ -42,9 +42,9 @@ func (m *machine) oversubscribed(ranks int) bool { return ranks > m.Cores }
 
 // A report is all that the program found.
 type report struct {
-	Machine         machine     `json:"machine"`
-	DurationSeconds float64     `json:"duration_seconds"` // of each run
-	Scenarios       []*measured `json:"scenarios"`
+	Machine         machine       `json:"machine"`
+	DurationSeconds float64       `json:"duration_seconds"` // of each run
+	Scenarios       []*comparison `json:"scenarios"`
 }
 
 // met reports whether all targets are met.
@@ -124,7 +124,7 @@ func (r *report) about() []string {
 }
 
 // heading is a scenario in a line.
-func (m *measured) heading() string {
+func (m *comparison) heading() string {
 	h := fmt.Sprintf("%s: %d ranks, %s, %d runs each", m.Title, m.Ranks, m.unit(), len(m.Contestants[0].Runs))
 	if m.Oversubscribed {
 		h += ", oversubscribed (more ranks than cores)"
@@ -132,7 +132,7 @@ func (m *measured) heading() string {
 	return h
 }
 
-func (m *measured) unit() string {
+func (m *comparison) unit() string {
 	if m.far {
 		return "ns per operation of rank 0 while rank 1 does the same"
 	}
@@ -143,7 +143,7 @@ func (m *measured) unit() string {
 }
 
 // table has a row for each contestant.
-func (m *measured) table() [][]string {
+func (m *comparison) table() [][]string {
 	head := []string{"", "median", "best run", "worst run", "ours / it", "share", "GOGC", "NumGC"}
 	if m.uncontended {
 		head[5] = "best batch"
@@ -176,7 +176,7 @@ func (m *measured) table() [][]string {
 	return rows
 }
 
-func (m *measured) figure(v float64) string {
+func (m *comparison) figure(v float64) string {
 	if m.uncontended {
 		return fmt.Sprintf("%.1f", v)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A scenario is one comparison: who takes part, how, and what ours has to reach.
+// A scenario is one comparison: the contestants, the way of measuring, and the goals of ours.
 type scenario struct {
 	title       string
 	ranks       int
@@ -41,8 +41,8 @@ func scenarios() []scenario {
 	}
 }
 
-// between are the comparisons across hosts.
-func between() []scenario {
+// betweenHosts are the comparisons across hosts.
+func betweenHosts() []scenario {
 	return []scenario{{
 		title: "FetchAndOp and flush between two hosts", ranks: 2, uncontended: true, far: true, runs: 9,
 		targets: []target{{what: "ours without helper / C, time", of: oursTo(cFAO), limit: 1.15, atMost: true}},
@@ -52,7 +52,7 @@ func between() []scenario {
 // A target is a bound on the median of figures of a measured scenario.
 type target struct {
 	what   string
-	of     func(*measured) []float64
+	of     func(*comparison) []float64
 	limit  float64
 	atMost bool // else at least
 }
@@ -106,8 +106,8 @@ type contestant struct {
 	job job
 }
 
-// measured is a scenario with its results.
-type measured struct {
+// comparison is a scenario with its results.
+type comparison struct {
 	Title          string       `json:"title"`
 	Ranks          int          `json:"ranks"`
 	Oversubscribed bool         `json:"oversubscribed"`
@@ -130,8 +130,8 @@ type verdict struct {
 }
 
 // measure runs all contestants by turns.
-func (s *scenario) measure(ctx context.Context, l *launcher, progress io.Writer) (*measured, error) {
-	m := &measured{
+func (s *scenario) measure(ctx context.Context, l *launcher, progress io.Writer) (*comparison, error) {
+	m := &comparison{
 		Title: s.title, Ranks: s.ranks, Oversubscribed: l.machine.oversubscribed(s.ranks),
 		Unit: "acquires/s", Contestants: s.contestants(l), uncontended: s.uncontended, far: s.far,
 	}
@@ -164,7 +164,7 @@ func (s *scenario) measure(ctx context.Context, l *launcher, progress io.Writer)
 }
 
 // decided reports whether more runs would hardly change a verdict.
-func (s *scenario) decided(m *measured) bool {
+func (s *scenario) decided(m *comparison) bool {
 	m.summarize()
 	for _, t := range s.targets {
 		if v := t.judge(m); len(t.of(m)) != 1 && (v.High == 0 || v.Low <= v.Limit && v.Limit <= v.High) {
@@ -175,7 +175,7 @@ func (s *scenario) decided(m *measured) bool {
 }
 
 // summarize fills in the figures that follow from the runs.
-func (m *measured) summarize() {
+func (m *comparison) summarize() {
 	for i := range m.Contestants {
 		c := &m.Contestants[i]
 		c.Median = median(c.Runs)
@@ -188,7 +188,7 @@ func (m *measured) summarize() {
 }
 
 // best is the contestant of a program with the best median.
-func (m *measured) best(program string) *contestant {
+func (m *comparison) best(program string) *contestant {
 	var best *contestant
 	for i := range m.Contestants {
 		c := &m.Contestants[i]
@@ -202,14 +202,14 @@ func (m *measured) best(program string) *contestant {
 }
 
 // bestOfOurs is the best run of ours.
-func bestOfOurs(m *measured) []float64 { return []float64{m.Contestants[0].Best} }
+func bestOfOurs(m *comparison) []float64 { return []float64{m.Contestants[0].Best} }
 
 // oursTo are the ratios within a round of ours to a program at its best setting.
-func oursTo(program string) func(*measured) []float64 {
-	return func(m *measured) []float64 { return ratios(m.Contestants[0].Runs, m.best(program).Runs) }
+func oursTo(program string) func(*comparison) []float64 {
+	return func(m *comparison) []float64 { return ratios(m.Contestants[0].Runs, m.best(program).Runs) }
 }
 
-func (t *target) judge(m *measured) verdict {
+func (t *target) judge(m *comparison) verdict {
 	of := t.of(m)
 	v := verdict{What: t.what, Measured: median(of), Limit: t.limit, AtMost: t.atMost}
 	v.Low, v.High = interval(of)

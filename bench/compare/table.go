@@ -130,7 +130,7 @@ func (t *table) writeText(w io.Writer) error {
 	}
 	fmt.Fprintln(&b)
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range t.gives() {
+	for _, row := range t.guarantees() {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	tw.Flush()
@@ -168,7 +168,7 @@ func (t *table) writeMarkdown(w io.Writer) error {
 		markdown(&b, rows)
 	}
 	b.WriteString("\n## What a lock gives\n\n")
-	markdown(&b, t.gives())
+	markdown(&b, t.guarantees())
 	b.WriteString("\n")
 	for _, note := range t.notes() {
 		fmt.Fprintf(&b, "%s\n", note)
@@ -177,8 +177,8 @@ func (t *table) writeMarkdown(w io.Writer) error {
 	return err
 }
 
-// gives says what each lock gives beside mutual exclusion, and what it does not.
-func (t *table) gives() [][]string {
+// guarantees says what each lock gives beside mutual exclusion, and what it does not.
+func (t *table) guarantees() [][]string {
 	rows := [][]string{{"", "in", "fairness", "other nodes", "its holder dies"}}
 	for _, r := range t.Locks {
 		nodes := "no"

@@ -145,7 +145,7 @@ type builder struct {
 	measure measure
 	lines   []*line
 	simulated,
-	band, crowded, repeated bool
+	band, oversubscribed, repeated bool
 }
 
 // line is a Series that is being filled.
@@ -266,7 +266,7 @@ func (b *builder) add(r *bench.Result, name, hue string, x float64) {
 	l.at[x] = append(l.at[x], r)
 	b.simulated = b.simulated || r.Simulated
 	b.band = b.band || r.Band != nil
-	b.crowded = b.crowded || r.Oversubscribed
+	b.oversubscribed = b.oversubscribed || r.Oversubscribed
 	b.repeated = b.repeated || len(l.at[x]) > 1
 }
 
@@ -308,7 +308,7 @@ func (b *builder) done() *Figure {
 	if b.repeated {
 		notes = append(notes, "median of runs; band: least to greatest")
 	}
-	if b.crowded {
+	if b.oversubscribed {
 		notes = append(notes, "some runs had more ranks than cores")
 	}
 	f.Note = strings.Join(notes, "; ")

@@ -83,13 +83,13 @@ func (r *report) write(out io.Writer) error { return page.Execute(out, r) }
 
 // section is the runs of one place.
 type section struct {
-	Where     string
-	Simulated bool
-	Crowded   string // which runs had more ranks than cores
-	About     []fact
-	Constants []bench.Constant
-	Summaries []summary
-	Figures   []shown
+	Where          string
+	Simulated      bool
+	Oversubscribed string // which runs had more ranks than cores
+	About          []fact
+	Constants      []bench.Constant
+	Summaries      []summary
+	Figures        []shown
 }
 
 type fact struct{ Name, Text string }
@@ -129,7 +129,7 @@ type command struct {
 
 func newSection(where string, records []bench.Record) *section {
 	s := &section{Where: where}
-	var hosts, transports, machines, crowded []string
+	var hosts, transports, machines, oversubscribed []string
 	add := func(to *[]string, text string) {
 		if text != "" && !slices.Contains(*to, text) {
 			*to = append(*to, text)
@@ -159,13 +159,13 @@ func newSection(where string, records []bench.Record) *section {
 			add(&transports, r.Transport)
 		}
 		if r.Oversubscribed {
-			add(&crowded, strconv.Itoa(r.Ranks))
+			add(&oversubscribed, strconv.Itoa(r.Ranks))
 		}
 		if s.Constants == nil {
 			s.Constants = r.Weak
 		}
 	}
-	s.Crowded = strings.Join(crowded, ", ")
+	s.Oversubscribed = strings.Join(oversubscribed, ", ")
 	span := strconv.Itoa(most)
 	if least < most {
 		span = fmt.Sprintf("%d to %d", least, most)
