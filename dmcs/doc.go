@@ -3,10 +3,12 @@
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), section 2.4, Listings 2 and 3.
 //
+// In the code Ln:m is Listing n, line m, of rma-rw.
+//
 // Waiting ranks form a queue. A rank enters it with one swap of TAIL, links itself
 // behind its predecessor, and waits on a word of its own; a release hands the lock
 // to the successor with one Put. It is first come, first served in the order of
-// the swaps: a rank that has entered the queue is bypassed by nobody.
+// the swaps: no rank bypasses one that has entered the queue.
 //
 // # Words
 //
@@ -32,10 +34,11 @@
 // Listing 2 does not flush the Puts of lines 3 and 4 before the FAO of line 6, so
 // that a Put of NEXT may take effect after the successor's Put and lose it. Here
 // NEXT is null whenever its node is not in use: a release that handed over clears
-// it, off the successor's way, and flushes. WAIT is set only when there is a
-// predecessor, before the Put of line 10 shows it this node: nobody else looks at
-// it earlier. So the uncontended way is line 6 alone, and lines 2 and 5.
-// TryLock is not in the paper: it is the swap as a CAS on an empty queue.
+// it, when the successor is on its way, and flushes. WAIT is set only when there is
+// a predecessor, before the Put of line 10 shows it this node: no rank looks at it
+// earlier. So an uncontended acquire is line 6 of Listing 2 alone, and a release
+// lines 2 and 5 of Listing 3. TryLock is not in the paper: it is the swap as a CAS
+// on an empty queue.
 //
 // # Deadlines and death
 //

@@ -9,26 +9,99 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
+// MaxHeld is the number of locks of one Table that a rank may hold or wait for at
+// once: its queue nodes. One more is lock.ErrTooManyHeld.
+const MaxHeld = 8
+
+// Config of a Table.
+type Config struct {
+	Locks int // number of locks; 0 means 1
+	Home  int // rank that holds TAIL of lock 0; lock id is at (Home+id) mod Size
+}
+
+func (c *Config) validate(size int) error {
+	if c.Locks == 0 {
+		c.Locks = 1
+	}
+	if c.Locks < 0 {
+		return fmt.Errorf("dmcs: Config.Locks is %d, want at least 1: %w", c.Locks, lock.ErrConfig)
+	}
+	if c.Home < 0 || c.Home >= size {
+		return fmt.Errorf("dmcs: Config.Home is %d, want a rank from 0 to %d: %w", c.Home, size-1, lock.ErrConfig)
+	}
+	return nil
+}
+
+// The words of a queue node, and the regions of the window.
+const (
+	next = iota
+	wait
+	nodeWords
+
+	nodes = 0 // region of the rank's queue nodes
+	tails = 1 // region of the TAILs of the locks whose home the rank is
+)
+
+const null = 0 // no queue node: the paper's ∅
+
+// A Table is one rank's handle on an array of D-MCS locks.
+type Table struct {
+	w     *rma.Window
+	rank  int
+	size  int
+	locks int
+	home  int
+	tails int          // displacement of the first TAIL
+	busy  uint8        // queue nodes in use, a bit each
+	held  [MaxHeld]int // lock of each queue node in use
+}
+
+var _ lock.Checked = (*Table)(nil)
+
+// New opens a table of locks. Collective; all ranks pass the same Config.
+func New(c rma.Comm, cfg Config) (*Table, error) {
+	if err := cfg.validate(c.Size()); err != nil {
+		return nil, err
+	}
+	spec := rma.Spec{Name: "dmcs", Regions: []rma.Region{
+		nodes: {Count: MaxHeld, Words: []rma.Word{
+			next: {Name: "NEXT", Class: rma.Flag},
+			wait: {Name: "WAIT", Class: rma.Flag},
+		}},
+		tails: {Count: (cfg.Locks + c.Size() - 1) / c.Size(), Words: []rma.Word{
+			{Name: "TAIL", Class: rma.Far},
+		}},
+	}}
+	w, err := c.Allocate(spec)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{w: w, rank: c.Rank(), size: c.Size(), locks: cfg.Locks, home: cfg.Home, tails: spec.Base(tails)}, nil
+}
+
+func init() {
+	lock.Register(lock.Info{
+		Name:  "dmcs",
+		Title: "D-MCS, a distributed MCS queue lock",
+		Fair:  "first come, first served",
+		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+			return New(c, Config{Locks: n, Home: home})
+		},
+	})
+}
+
 // Len is the number of locks.
 func (t *Table) Len() int { return t.locks }
 
 // Home is the rank whose memory holds the lock's TAIL.
 func (t *Table) Home(id int) int {
-	home, _ := t.at(id)
+	home, _ := t.tailWord(id)
 	return home
 }
 
-// at is the home of a lock and the displacement of its TAIL there.
-func (t *Table) at(id int) (home, tail int) {
-	if uint(id) >= uint(t.locks) {
-		panic(fmt.Sprintf("dmcs: lock %d of a table of %d", id, t.locks))
-	}
-	return (t.home + id) % t.size, t.tails + id/t.size
-}
-
-// Promise is the same for both modes. Acquire is lines 6 and 10 of Listing 2, release
-// lines 5 and 14 of Listing 3. Nobody who swaps TAIL later enters earlier. Where a swap is a
-// loop, that holds from the try on that succeeds.
+// Promise is the same for both modes. Acquire is the swap of TAIL and the Put of NEXT,
+// release the CompareAndSwap of TAIL and the Put of WAIT. A rank that swaps TAIL later
+// enters later. Where a swap is a loop, that holds from the try on that succeeds.
 func (t *Table) Promise(lock.Mode) lock.Promise {
 	p := lock.Promise{Bypass: t.size - 1, Acquire: 2, Release: 2}
 	if !t.w.Caps().NativeSwap {
@@ -76,99 +149,31 @@ func (t *Table) Mutex(id int) lock.Mutex {
 }
 
 func (t *Table) mutex(id int) Mutex {
-	home, tail := t.at(id)
+	home, tail := t.tailWord(id)
 	return Mutex{t: t, id: id, home: home, tail: tail}
 }
 
-// Free closes the window. Collective. A held lock is a mistake of the caller.
+// Free closes the window. Collective. To free a table with a held lock is misuse.
 func (t *Table) Free() error { return t.w.Free() }
 
-// A Mutex is a handle on one lock of a table.
-type Mutex struct {
-	t          *Table
-	id         int
-	home, tail int
+// tailWord is the home of a lock and the displacement of its TAIL there.
+func (t *Table) tailWord(id int) (home, tail int) {
+	if uint(id) >= uint(t.locks) {
+		panic(fmt.Sprintf("dmcs: lock %d of a table of %d", id, t.locks))
+	}
+	return (t.home + id) % t.size, t.tails + id/t.size
 }
 
-var _ lock.Mutex = (*Mutex)(nil)
+// node names queue node k of a rank; words is where its words begin.
+func node(rank, k int) int64 { return int64(1 + rank*MaxHeld + k) }
 
-// Lock takes the lock: Listing 2. With a context that can end it polls TryLock; see
-// package lock. NEXT of a node that is not in use is null (line 3): handOver sees
-// to it.
-func (m *Mutex) Lock(ctx context.Context) error {
-	t := m.t
-	k := 0
-	if t.busy == 0 { // the usual case: it is the only one
-		t.busy, t.held[0] = 1, m.id
-	} else {
-		var err error
-		if k, err = t.take(m.id); err != nil {
-			return err
-		}
-	}
-	if ctx.Done() != nil {
-		return m.poll(ctx, k)
-	}
-	pred, err := t.w.FetchAndOpFlush(node(t.rank, k), m.home, m.tail, rma.Replace) // lines 6, 7
-	if err != nil || pred == null {                                                // line 8
-		return err
-	}
-	return t.enqueue(k, pred) // lines 9 to 14
+func words(node int64) (rank, disp int) {
+	i := int(node - 1)
+	return i / MaxHeld, i % MaxHeld * nodeWords
 }
 
-// poll takes the lock without queueing, until ctx ends.
-func (m *Mutex) poll(ctx context.Context, k int) error {
-	for try := 0; ; try++ {
-		got, last, err := m.t.try(k, m.home, m.tail)
-		if got || err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			m.t.drop(k)
-			return fmt.Errorf("dmcs: lock %d: %w (%w)", m.id, lock.ErrDeadline, context.Cause(ctx))
-		}
-		if err := m.t.w.Backoff(m.home, m.tail, last, try); err != nil {
-			return err
-		}
-	}
-}
-
-// TryLock takes the lock if its queue is empty.
-func (m *Mutex) TryLock() (bool, error) {
-	k, err := m.t.take(m.id)
-	if err != nil {
-		return false, err
-	}
-	got, _, err := m.t.try(k, m.home, m.tail)
-	if !got {
-		m.t.drop(k)
-	}
-	return got, err
-}
-
-// Unlock hands the lock to the successor, or leaves it free: Listing 3.
-func (m *Mutex) Unlock() error {
-	t := m.t
-	k := t.find(m.id)
-	if k < 0 {
-		panic("dmcs: unlock of unlocked lock")
-	}
-	succ := t.w.Peek(k*nodeWords + next) // line 2
-	if succ == null {                    // line 3
-		me := node(t.rank, k)
-		last, err := t.w.CompareAndSwapFlush(null, me, m.home, m.tail) // lines 5, 6
-		if err != nil || last == me {                                  // line 7
-			t.drop(k)
-			return err
-		}
-	}
-	err := t.handOver(k, succ) // lines 9 to 14
-	t.drop(k)
-	return err
-}
-
-// take finds a queue node for a lock.
-func (t *Table) take(id int) (int, error) {
+// claim finds a queue node for a lock.
+func (t *Table) claim(id int) (int, error) {
 	if t.find(id) >= 0 {
 		panic("dmcs: lock of a lock that this rank holds")
 	}
@@ -181,7 +186,8 @@ func (t *Table) take(id int) (int, error) {
 	return k, nil
 }
 
-func (t *Table) drop(k int) { t.busy &^= 1 << k }
+// unclaim ends the use of a queue node.
+func (t *Table) unclaim(k int) { t.busy &^= 1 << k }
 
 // find is the queue node with which this rank holds a lock, or -1.
 func (t *Table) find(id int) int {

@@ -1,7 +1,9 @@
 // Package rmamcs is RMA-MCS, the topology-aware distributed MCS lock of
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
-//	HPDC 2016 (rma-rw), section 3.5.
+//	HPDC 2016 (rma-rw), section 3.5, Listings 4 and 5.
+//
+// In the code Ln:m is Listing n, line m, of rma-rw.
 //
 // It is the distributed tree of queues of that paper without readers: package
 // internal/queuetree, which says what the words are and where it differs from Listings 4 and

@@ -3,6 +3,9 @@
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), sections 3.1 to 3.4, Listings 4 to 10.
 //
+// In the code Ln:m is Listing n, line m, of rma-rw. Listings 4, 5 and 8, and the queue of
+// Listing 7, are in package internal/queuetree; the rest is here.
+//
 // Writers meet in the distributed tree of queues (package internal/queuetree). Readers meet
 // in the distributed counter: each touches one of its physical counters, writers all
 // of them.

@@ -1,11 +1,13 @@
 // Package queuetree is the distributed tree of queues of
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
-//	HPDC 2016 (rma-rw), sections 3.2.2, 3.2.3, 3.3.1 and 3.3.2,
+//	HPDC 2016 (rma-rw), sections 3.2.2, 3.2.3, 3.3.1 and 3.3.2.
 //
-// which on its own is RMA-MCS (section 3.5) and below a distributed counter the
+// In the code Ln:m is Listing n, line m, of rma-rw.
+//
+// On its own the tree is RMA-MCS (section 3.5) and below a distributed counter the
 // writers' side of RMA-RW. Every element of the machine at every level has a queue, a
-// D-MCS lock; who is at the head of an element's queue enters the queue of the element
+// D-MCS lock; the rank at the head of an element's queue enters the queue of the element
 // around it, up to the root. Levels count from 0, the root, to Leaf (the paper's 1 to
 // N).
 //

@@ -146,7 +146,8 @@ func (v visit) releaseOuter(level int, n, succ, up node, full bool) error {
 	return v.retire(level, n, t.setStatus(level, succ, parent)) // L5:23 L8:7
 }
 
-// releaseGate gives the lock to the readers.
+// releaseGate gives the lock to the readers. A release calls it once, so that it needs no
+// flag that says whether it has: L8:2 L8:11.
 func (v visit) releaseGate(more bool) error {
 	if v.t.gate == nil {
 		return nil
