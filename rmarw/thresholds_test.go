@@ -1,6 +1,7 @@
 package rmarw
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,4 +101,34 @@ func TestThresholdsInText(t *testing.T) {
 		require.ErrorIs(t, err, lock.ErrConfig, c.params)
 		require.ErrorContains(t, err, c.want)
 	}
+}
+
+// TestCountersOfThisMachine has as many counters as processors in a job on one node that sets
+// nothing, though neither cores nor caches are known here.
+func TestCountersOfThisMachine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("affinities are known on Linux")
+	}
+	for _, ranks := range []int{1, 2, 5, 40} {
+		require.NoError(t, inproc.Run(ranks, func(c rma.Comm) error {
+			l, err := New(c, Config{})
+			if err != nil {
+				return err
+			}
+			if want := min(ranks, runtime.NumCPU(), 16); l.counters.Len() != want {
+				t.Errorf("%d ranks have %d counters, want %d", ranks, l.counters.Len(), want)
+			}
+			return l.Free()
+		}))
+	}
+	require.NoError(t, inproc.RunNodes(2, 3, func(c rma.Comm) error {
+		l, err := New(c, Config{})
+		if err != nil {
+			return err
+		}
+		if l.counters.Len() != 2 {
+			t.Errorf("two nodes have %d counters, want one each", l.counters.Len())
+		}
+		return l.Free()
+	}))
 }
