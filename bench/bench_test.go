@@ -270,7 +270,7 @@ func TestLostUpdatesAreFound(t *testing.T) {
 	}
 }
 
-// Errors of one rank are errors of all: nobody is left waiting.
+// Errors of one rank are errors of all: no rank is left waiting.
 func TestOpenFailsAtOneRank(t *testing.T) {
 	err := inproc.Run(3, func(c rma.Comm) error {
 		_, err := bench.Run(c, bench.Config{Lock: "testfail", Mode: bench.ECSB, Acquires: 10})

@@ -34,7 +34,7 @@ func TestPoints(t *testing.T) {
 		for _, c := range []string{"ecsb, dmcs, F_W=1", "ecsb, testrw, F_W=0.2", "ecsb, testrw, F_W=1", // dmcs has no shared mode, atomics are no lock
 			"dht, dmcs, F_W=0.2", "dht, dmcs, F_W=1", "dht, testrw, F_W=0.2", "dht, testrw, F_W=1", "dht, atomic, F_W=0.2", "dht, atomic, F_W=1"} {
 			for _, ranks := range []int{1, 4} {
-				if !strings.HasPrefix(c, "dht") || ranks > 1 { // one rank has nobody to visit
+				if !strings.HasPrefix(c, "dht") || ranks > 1 { // one rank has no other rank to visit
 					want = append(want, fmt.Sprintf("x, P=%d, %s, locks=1, seed=%d", ranks, c, seed))
 				}
 			}

@@ -14,7 +14,7 @@ var settings []lock.Setting
 var errOpen = errors.New("open failed on purpose")
 
 // Locks to test the measurement with: testrw has a shared mode and works,
-// testopen excludes nobody, testfail does not open at rank 1.
+// testopen does not exclude, testfail fails to open at rank 1.
 func init() {
 	lock.Register(lock.Info{Name: "testrw", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		w, err := c.Allocate(rma.CounterSpec("testrw", n))

@@ -145,7 +145,7 @@ func TestVirtualMeanFitsThroughput(t *testing.T) {
 	}
 }
 
-// The critical section of wcsb takes 2.5 us on average, and nobody overlaps.
+// The critical section of wcsb takes 2.5 us on average, and ranks do not overlap.
 func TestVirtualWorkTakesTime(t *testing.T) {
 	r := virtual(t, bench.Virtual{Topology: nodes(16, 16), Machine: steady{1000}}, bench.Config{Lock: "dmcs", Mode: bench.WCSB, Acquires: 300})
 	if each := 1e9 / r.PerSecond; each < 2500 || each > 3200 {

@@ -93,7 +93,7 @@ func TestCPrograms(t *testing.T) {
 	}
 }
 
-// TestCProgramsCheck: the C programs refuse a mutex that excludes nobody, and a
+// TestCProgramsCheck: the C programs detect a mutex that does not exclude, and a
 // reader-writer lock whose readers do not lock.
 func TestCProgramsCheck(t *testing.T) {
 	const yields = "#define _GNU_SOURCE\n#include <mpi.h>\n#include <pthread.h>\n#include <sched.h>\n" +

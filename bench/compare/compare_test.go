@@ -325,8 +325,7 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// gone waits a little for a process to end; one that nobody has waited for yet has
-// ended too.
+// gone waits up to a second for a process to end. A zombie has ended.
 func gone(pid int) bool {
 	for range 100 {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

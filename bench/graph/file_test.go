@@ -136,7 +136,7 @@ func TestFileRandom(t *testing.T) {
 	})
 }
 
-// A bad line is found by somebody, whoever reads it, and named.
+// One of the ranks finds a bad line and names it.
 func TestFileMalformed(t *testing.T) {
 	forms(t, func(t *testing.T, compressed bool) {
 		for bad, want := range map[string]string{

@@ -363,7 +363,7 @@ func (s *Series) line(p *plot.Plot, i int) error {
 }
 
 // inline is the SVG document as an element of a page: without what stands before it,
-// and with its title for those who cannot see it.
+// and with its title for screen readers.
 func inline(svg []byte, title string) string {
 	_, rest, _ := strings.Cut(string(svg), "<svg")
 	return `<svg role="img" aria-label="` + html.EscapeString(title) + `"` + rest

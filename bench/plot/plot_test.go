@@ -173,7 +173,7 @@ func TestFiguresOfParameters(t *testing.T) {
 	}
 }
 
-// Extremes of what may come are drawn: no run, one point, a lock that nobody got.
+// Extremes of what may come are drawn: no run, one point, a lock without acquires.
 func TestOddFigures(t *testing.T) {
 	one := func(mode bench.Mode, perSecond float64) []bench.Record {
 		return []bench.Record{{Where: "x", Result: &bench.Result{Mode: mode, Lock: "dmcs", Ranks: 1, PerSecond: perSecond}}}

@@ -120,7 +120,7 @@ func TestCounters(t *testing.T) {
 	for end := time.Now().Add(30 * time.Second); first == 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		first = acquires()
 	}
-	if c, err := net.Dial("tcp", "127.0.0.2:"+port); err == nil { // which reaches who listens at all addresses
+	if c, err := net.Dial("tcp", "127.0.0.2:"+port); err == nil { // reaches a listener at all addresses
 		c.Close()
 		t.Errorf("--counters :%s listens at 127.0.0.2 too", port)
 	}

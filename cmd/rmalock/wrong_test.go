@@ -15,10 +15,10 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Locks for jobs that go wrong: test-open excludes nobody, and test-swap is D-MCS
+// Locks for jobs that go wrong: test-open does not exclude, and test-swap is D-MCS
 // that calls swap when a lock is taken first.
 func init() {
-	lock.Register(lock.Info{Name: "test-open", Title: "excludes nobody", Fair: "none", Open: func(c rma.Comm, n, _ int) (lock.Table, error) {
+	lock.Register(lock.Info{Name: "test-open", Title: "does not exclude", Fair: "none", Open: func(c rma.Comm, n, _ int) (lock.Table, error) {
 		return open{n, c.Size()}, nil
 	}})
 	lock.Register(lock.Info{Name: "test-swap", Title: "meddles", Fair: "none", Open: func(c rma.Comm, n, home int) (lock.Table, error) {
