@@ -3,6 +3,7 @@ package rmarw
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/rmalock/rmalock/lock"
@@ -12,9 +13,9 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// TestLimit: arrivals and limits wrap; a reader that came before the limit is let in,
+// TestArrivalsWrapAtTheLimit: arrivals and limits wrap; a reader that came before the limit is let in,
 // and one that reached it is not.
-func TestLimit(t *testing.T) {
+func TestArrivalsWrapAtTheLimit(t *testing.T) {
 	for _, start := range []int64{0, 1, 1<<(limitBits-1) - 1, limitMask - 1, limitMask} {
 		for _, n := range []int64{1, 2, MaxTR} {
 			s := start * arrival
@@ -41,9 +42,9 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestDeparts: DEPART tells what has departed from the largest T_R down to as many that
+// TestDepartedTellsReadersOfAnyPhase: DEPART tells what has departed from the largest T_R down to as many that
 // wait, in any phase.
-func TestDeparts(t *testing.T) {
+func TestDepartedTellsReadersOfAnyPhase(t *testing.T) {
 	for _, phase := range []int64{0, 1, 1<<38 - 1, 1<<39 - 1} {
 		for _, n := range []int64{MaxTR, 1, 0, -1, -MaxTR} {
 			if got := departed(phase<<phaseShift + n); got != n {
@@ -53,10 +54,10 @@ func TestDeparts(t *testing.T) {
 	}
 }
 
-// TestTRIsGranted: once a writer's announcement has reached a counter with a reader in
+// TestTRIsGrantedAtAnAsymmetricCounter: once a writer's announcement has reached a counter with a reader in
 // it, T_R readers come in and no more, until the writer was in; then those that waited
 // are.
-func TestTRIsGranted(t *testing.T) {
+func TestTRIsGrantedAtAnAsymmetricCounter(t *testing.T) {
 	const tr = 3
 	err := inproc.Run(3, func(c rma.Comm) error {
 		top, err := topo.Parse("node:1 rank:3")
@@ -115,7 +116,7 @@ func TestTRIsGranted(t *testing.T) {
 			}
 			for range tr {
 				if got, err := l.TryLock(0, lock.Shared); got || err != nil {
-					t.Errorf("TryRLock while a writer waits: %v, %v", got, err)
+					return fmt.Errorf("TryRLock while a writer waits: %v, %v", got, err)
 				}
 				if err := enter(); err != nil {
 					return err
@@ -151,9 +152,84 @@ func TestTRIsGranted(t *testing.T) {
 	}
 }
 
-// TestDC: the asymmetric counter is the default on several nodes, where counters are
+// TestTryRLockSeesAWriterThatComesMeanwhile: between the first look of a try at ADMISSION
+// and its count in READERS a writer announces itself. The try does not pass it.
+func TestTryRLockSeesAWriterThatComesMeanwhile(t *testing.T) {
+	counts, announced, tried := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	err := inproc.Run(3, func(c rma.Comm) error {
+		armed := false
+		if c.Rank() == 2 {
+			c = hook.Delay(c, func(e hook.Event) int64 {
+				if armed && e.Step == hook.StepIssue && e.Op.Kind == rma.KindAccumulate {
+					armed = false
+					close(counts)
+					<-announced
+				}
+				return 0
+			})
+		}
+		top, err := topo.Parse("node:1 rank:3")
+		if err != nil {
+			return err
+		}
+		l, err := New(c, Config{Topology: top, Thresholds: Thresholds{TR: 5, TDC: TDC{Ranks: 3}}, DC: Asymmetric})
+		if err != nil {
+			return err
+		}
+		ctx, w, at := context.Background(), l.tree.W, l.counter(0, 0)
+		if c.Rank() == 0 {
+			if err := l.Lock(ctx, 0, lock.Shared); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		switch c.Rank() {
+		case 0: // is in, so that the writer waits
+			if _, err := w.Await(at.host, at.disp+admission, rma.AtLeast(limited)); err != nil {
+				return err
+			}
+			close(announced)
+			<-tried
+			if err := l.Unlock(0, lock.Shared); err != nil {
+				return err
+			}
+		case 1:
+			<-counts
+			if err := errors.Join(l.Lock(ctx, 0, lock.Exclusive), l.Unlock(0, lock.Exclusive)); err != nil {
+				return err
+			}
+		case 2:
+			armed = true
+			got, err := l.TryLock(0, lock.Shared)
+			if err != nil {
+				return err
+			}
+			if got {
+				t.Error("TryRLock passes a writer that waits")
+				if err := l.Unlock(0, lock.Shared); err != nil {
+					return err
+				}
+			}
+			close(tried)
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if err := l.Idle(); err != nil {
+			t.Error(err)
+		}
+		return l.Free()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCountersAreAsymmetricOnSeveralNodes: the asymmetric counter is the default on several nodes, where counters are
 // within them, and is refused where they are not.
-func TestDC(t *testing.T) {
+func TestCountersAreAsymmetricOnSeveralNodes(t *testing.T) {
 	for _, s := range []struct {
 		nodes int
 		tdc   TDC
@@ -189,9 +265,9 @@ func TestDC(t *testing.T) {
 	}
 }
 
-// TestCosts: a reader makes three operations and no far one; a writer that meets no
+// TestReadersMakeNoFarOperation: a reader makes three operations and no far one; a writer that meets no
 // reader closes two counters with three flushes of all and opens them with two.
-func TestCosts(t *testing.T) {
+func TestReadersMakeNoFarOperation(t *testing.T) {
 	err := inproc.RunNodes(2, 2, func(c rma.Comm) error {
 		var n hook.Tally
 		l, err := New(hook.Count(c, &n), Config{Home: 1})
