@@ -104,6 +104,28 @@ func killHolder(t *testing.T, j mpitest.Job, name string) (string, time.Duration
 	return out.String(), time.Since(died)
 }
 
+// TestDeathIsNamed: the launcher ends the job when a rank dies, and a survivor names the rank.
+// Open MPI's ends the survivors with SIGTERM, which leaves them the time. MPICH's kills them at
+// once: with four ranks half of the jobs have the line, and one of 40 has to. A job that ends well
+// has none.
+func TestDeathIsNamed(t *testing.T) {
+	jobs := map[string]int{"Open MPI": 1, "MPICH": 40}[mpi.Library]
+	named := regexp.MustCompile(`rmalock: rank 1 \(process \d+ on .*\) is gone(: signal 9 \(killed\))?\n`)
+	for try := 1; ; try++ {
+		out, err := mpitest.Rerun(t, mpitest.Job{Ranks: 4}, "TestPartHolderKilled")
+		require.Error(t, err, "a job with a dead rank must not end well")
+		if named.Match(out) {
+			break
+		}
+		require.Less(t, try, jobs, "no survivor names the rank:\n%s", out)
+	}
+	for range 5 {
+		out, err := mpitest.Rerun(t, mpitest.Job{Ranks: 4}, "TestCrashHandlers")
+		require.NoError(t, err, "%s", out)
+		require.NotContains(t, string(out), "is gone")
+	}
+}
+
 func TestPartHolderDies(t *testing.T) {
 	c := needJob(t)
 	info, err := lock.Lookup(os.Getenv("RMALOCK_TEST_LOCK"))

@@ -37,7 +37,8 @@ var process struct {
 // job's end.
 type World struct {
 	*comm
-	life *liveness // nil for none
+	life   *liveness   // nil for none
+	deaths *deathWatch // nil for none
 }
 
 // Run starts MPI, or attaches to it, runs f on all ranks and ends MPI if it
@@ -49,6 +50,7 @@ func Run(f func(rma.Comm) error) error {
 		return err
 	}
 	if err := f(w); err != nil {
+		w.deaths.end()
 		if !w.barrierWithin(2 * time.Second) {
 			fmt.Fprintf(os.Stderr, "rmalock: rank %d: %v\n", w.Rank(), err)
 			time.Sleep(flushStderrFor)
@@ -117,7 +119,7 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 	}
 	p.open++
 	watch(limit)
-	return &World{c, life}, nil
+	return &World{c, life, c.watchDeaths()}, nil
 }
 
 // open duplicates a communicator into c, and learns its ranks. A rank may never come: it may
@@ -214,6 +216,7 @@ func libraryName(text string) string {
 // Windows must have been freed. An MPI_Finalize that has not returned after a minute, a
 // second with MPICH (4.0.2 hangs there over TCP), is left behind: the process may exit.
 func (w *World) Close() error {
+	w.deaths.end() // before the barrier, behind which ranks exit
 	err := w.Barrier()
 	w.end(err == nil)
 	return err
