@@ -22,13 +22,17 @@ var (
 	ErrConfig = errors.New("lock: bad configuration")
 )
 
-// A Mode says whom a holder excludes.
+// A Mode says which other holders a holder excludes.
 type Mode uint8
 
 const (
-	Exclusive Mode = iota // everybody
-	Shared                // holders in Exclusive mode
+	// Exclusive excludes all others.
+	Exclusive Mode = iota
+	// Shared excludes holders in Exclusive mode alone.
+	Shared
 )
+
+// String is "exclusive" or "shared".
 
 func (m Mode) String() string {
 	if m == Shared {
@@ -37,23 +41,33 @@ func (m Mode) String() string {
 	return "exclusive"
 }
 
-// A Mutex excludes.
+// A Mutex is a lock that one holder has at a time. Its cost in remote operations is the
+// Promise of the table that it belongs to. A Lock by a rank that holds the lock, and an
+// Unlock by one that does not, panic.
 type Mutex interface {
-	// Lock returns nil when the caller holds the lock.
+	// Lock waits for the lock and returns nil when the caller holds it. The error wraps
+	// ErrDeadline when ctx ended first, ErrTooManyHeld, or is that of the backend.
 	Lock(ctx context.Context) error
-	// Unlock passes it on. What the caller flushed before is visible to the next
-	// holder.
+	// Unlock passes the lock on. What the caller flushed before is visible to the next
+	// holder. An error is the backend's, and leaves the lock in an unknown state.
 	Unlock() error
-	// TryLock takes the lock if it is free and says whether it did. It does not wait
+	// TryLock takes the lock if it is free and reports whether it did. It does not wait
 	// for other holders.
 	TryLock() (bool, error)
 }
 
-// An RWMutex is a Mutex that many readers may share.
+// An RWMutex is a Mutex that many readers may share. Lock, Unlock and TryLock are those of
+// writers, which exclude all others.
 type RWMutex interface {
 	Mutex
+	// RLock waits until no writer holds the lock, and shares it with other readers. Its
+	// errors are those of Lock.
 	RLock(ctx context.Context) error
+	// RUnlock ends the sharing. The writer that comes next sees what the caller flushed
+	// before.
 	RUnlock() error
+	// TryRLock shares the lock if no writer holds it or waits for it, and reports whether
+	// it did.
 	TryRLock() (bool, error)
 }
 
@@ -63,12 +77,17 @@ type RWMutex interface {
 //
 // A rank's Table handle belongs to one goroutine at a time, with all locks in it.
 type Table interface {
-	Len() int        // number of locks
-	Home(id int) int // the rank whose memory holds the lock's central word
+	// Len is the number of locks.
+	Len() int
+	// Home is the rank whose memory holds the lock's central word.
+	Home(id int) int
 
-	// Lock takes lock id. A lock without a shared mode takes Shared for Exclusive.
+	// Lock takes lock id. A lock without a shared mode takes Shared for Exclusive. Its
+	// errors are those of Mutex.Lock.
 	Lock(ctx context.Context, id int, mode Mode) error
+	// Unlock lets lock id go, which the caller took with the same mode.
 	Unlock(id int, mode Mode) error
+	// TryLock takes lock id if it can without waiting, and reports whether it did.
 	TryLock(id int, mode Mode) (bool, error)
 
 	// Mutex is a handle on one lock of the table; it implements RWMutex where the
@@ -94,20 +113,21 @@ type Promise struct {
 	Acquire, Release int
 }
 
-// A Bound is the most entries of some visits of other ranks into the lock between an
-// atomic operation of a Lock that took effect and the return of that Lock.
+// A Bound is the most entries of some other ranks into the lock between an atomic
+// operation of a Lock that took effect and the return of that Lock.
 type Bound struct {
 	After int                            // the number of that operation in the Lock, from 1
-	Of    func(rank int, mode Mode) bool // whose entries count; nil for all
+	Of    func(rank int, mode Mode) bool // the entries that count, by rank and mode; nil for all
 	Most  int
 }
 
 // Checked is what a table tells a checker.
 type Checked interface {
 	Table
+	// Promise is what the table promises of each of its locks in a mode.
 	Promise(mode Mode) Promise
-	// Idle says what is wrong with the words in the caller's memory, and with its
-	// handle, when nobody holds or wants a lock of the table.
+	// Idle reports what is wrong with the words in the caller's memory, and with its
+	// handle, at a time when no rank holds or wants a lock of the table.
 	Idle() error
 }
 
@@ -159,7 +179,7 @@ type Info struct {
 	OpenWith func(c rma.Comm, s Setting) (Table, error)
 }
 
-// A Param is something of a lock that can be set by name.
+// A Param is a parameter of a lock that can be set by name.
 type Param struct {
 	Name, Help string
 }

@@ -1,11 +1,73 @@
 package rmarw_test
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
 	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 )
+
+// One rank of four writes two words under the lock, the others read them. A reader never
+// sees one word without the other.
+func Example() {
+	err := inproc.Run(4, func(c rma.Comm) error {
+		locks, err := rmarw.New(c, rmarw.Config{}) // one lock, thresholds from the topology
+		if err != nil {
+			return err
+		}
+		pair, err := c.Allocate(rma.DataSpec("pair", 2))
+		if err != nil {
+			return err
+		}
+		m := locks.Mutex(0).(lock.RWMutex)
+		ctx := context.Background()
+		for i := range int64(100) {
+			if c.Rank() == 0 {
+				if err := m.Lock(ctx); err != nil {
+					return err
+				}
+				pair.Put(i, 0, 0)
+				pair.Put(i, 0, 1)
+				if err := pair.Flush(0); err != nil { // flushed before Unlock
+					return err
+				}
+				if err := m.Unlock(); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := m.RLock(ctx); err != nil {
+				return err
+			}
+			first, second := pair.Get(0, 0), pair.Get(0, 1)
+			if err := pair.Flush(0); err != nil {
+				return err
+			}
+			if pair.Value(first) != pair.Value(second) {
+				fmt.Println("one word without the other")
+			}
+			if err := m.RUnlock(); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			n, err := pair.GetFlush(0, 1)
+			fmt.Println(n, err)
+		}
+		return locks.Free()
+	})
+	fmt.Println(err)
+	// Output:
+	// 99 <nil>
+	// <nil>
+}
 
 // Ranks that were dealt to two nodes in turns, and T_DC in three ways.
 func ExampleNewCounters() {

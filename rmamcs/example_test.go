@@ -1,0 +1,62 @@
+package rmamcs_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rmamcs"
+	"github.com/rmalock/rmalock/topo"
+)
+
+// Eight ranks on two nodes count to eight hundred. The lock passes at most 16 times within
+// a node while the other node waits.
+func Example() {
+	machine, err := topo.Parse("node:2 rank:4")
+	if err != nil {
+		panic(err)
+	}
+	machine, err = machine.Pick("node") // the levels of the tree: the machine and the node
+	if err != nil {
+		panic(err)
+	}
+	err = inproc.RunNodes(2, 4, func(c rma.Comm) error {
+		locks, err := rmamcs.New(c, rmamcs.Config{Topology: machine, TL: []int{0, 16}}) // 0 is the default
+		if err != nil {
+			return err
+		}
+		count, err := c.Allocate(rma.DataSpec("count", 1))
+		if err != nil {
+			return err
+		}
+		m := locks.Mutex(0)
+		for range 100 {
+			if err := m.Lock(context.Background()); err != nil {
+				return err
+			}
+			n, err := count.GetFlush(0, 0)
+			if err != nil {
+				return err
+			}
+			if err := count.PutFlush(n+1, 0, 0); err != nil { // flushed before Unlock
+				return err
+			}
+			if err := m.Unlock(); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			n, err := count.GetFlush(0, 0)
+			fmt.Println(n, err)
+		}
+		return locks.Free()
+	})
+	fmt.Println(err)
+	// Output:
+	// 800 <nil>
+	// <nil>
+}
