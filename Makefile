@@ -39,7 +39,7 @@ test-go: setup ## all packages without cgo: inproc, locks, hashtable, topology, 
 
 test-race: setup ## the same under the race detector, in short mode; not the searches, whose ranks are one goroutine at a time
 	scripts/tidy $(GO) test -race -short -skip $(SEARCHES) $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /examples)
-	scripts/tidy $(GO) test -race -short -run Spread ./check
+	scripts/tidy $(GO) test -race -short -run RunParallel ./check
 
 # Tests whose ranks are coroutines of one thread.
 SEARCHES = 'Search|Exhaustive|Random|Mutants|Fairness|Listings|TestTries'

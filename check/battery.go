@@ -33,9 +33,9 @@ const pctDepth = 3
 func (i *Item) Run() (Result, error) {
 	switch i.Explore {
 	case "random":
-		return Spread(i.Plan, i.Executions, func(first, n int64) sim.Scheduler { return sim.Random(i.Plan.Seed, first, n) })
+		return RunParallel(i.Plan, i.Executions, func(first, n int64) sim.Scheduler { return sim.Random(i.Plan.Seed, first, n) })
 	case "pct":
-		return Spread(i.Plan, i.Executions, func(first, n int64) sim.Scheduler { return sim.PCT(i.Plan.Seed, pctDepth, first, n) })
+		return RunParallel(i.Plan, i.Executions, func(first, n int64) sim.Scheduler { return sim.PCT(i.Plan.Seed, pctDepth, first, n) })
 	}
 	return Run(i.Plan, sim.Exhaustive(i.Bound))
 }

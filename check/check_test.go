@@ -12,8 +12,8 @@ import (
 	_ "github.com/rmalock/rmalock/rmarw"
 )
 
-// TestExhaustive: 3 ranks with 2 acquires each, all schedules.
-func TestExhaustive(t *testing.T) {
+// TestEveryLockPassesExhaustively: 3 ranks with 2 acquires each, all schedules.
+func TestEveryLockPassesExhaustively(t *testing.T) {
 	for _, name := range []string{"dmcs", "fompi-spin", "fompi-rw-local"} {
 		info, err := lock.Lookup(name)
 		if err != nil {

@@ -62,7 +62,7 @@ func RunDHT(p DHTPlan, s sim.Scheduler) (Result, error) {
 	if err := p.validate(); err != nil {
 		return Result{}, err
 	}
-	x, ok := s.(*sim.Exhaustion)
+	x, ok := s.(*sim.ExhaustiveSearch)
 	stats, f := p.search().Run(s, p.body(ok))
 	r := Result{Stats: stats, Failure: f}
 	if ok {
@@ -294,10 +294,10 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 			if err != nil {
 				return err
 			}
-			if as, ok := photograph(o.table, o.locks); ok && !p.reopen {
+			if as, ok := takeSnapshot(o.table, o.locks); ok && !p.reopen {
 				o.as = as
 				s.Keep()
-				s.Recall(h)
+				s.Memoise(h)
 			}
 			*mine = o
 		}
@@ -323,11 +323,11 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 		for i, k := range scripts[c.Rank()] {
 			home(i)
 			s.Sleep(1) // the call may come at any time
-			s.Act(s.Visible)
+			s.Effect(s.Visible)
 			if err := h.perform(s, table, k); err != nil {
 				return err
 			}
-			s.Act(s.Visible)
+			s.Effect(s.Visible)
 		}
 		home(len(scripts[c.Rank()]))
 		if err := s.End(); err != nil {
@@ -340,7 +340,7 @@ func (p *DHTPlan) body(states bool) func(rma.Comm) error {
 // perform does an operation and records it.
 func (h *record) perform(s *sim.Comm, table *dht.Table, c dhtCall) (err error) {
 	var asked any = c
-	s.Act(func() { h.called(s.World(), asked) })
+	s.Effect(func() { h.called(s.WorldRank(), asked) })
 	s.Mark("calls %c(%d, %d)", c.what, c.key, c.value)
 	var a dhtAnswer
 	switch c.what {
@@ -355,7 +355,7 @@ func (h *record) perform(s *sim.Comm, table *dht.Table, c dhtCall) (err error) {
 		a.full, err = true, nil
 	}
 	var told any = a
-	s.Act(func() { h.returned(s.World(), told) })
+	s.Effect(func() { h.returned(s.WorldRank(), told) })
 	s.Mark("has %s", dhtModel.DescribeOperation(c, a))
 	return err
 }

@@ -29,7 +29,7 @@ func DHTOpenedOnce(p DHTPlan, s func() sim.Scheduler) (once, anew Result, err er
 func MutantOpenedOnce(m Mutant, info lock.Info, s func() sim.Scheduler) (once, anew []Result, err error) {
 	for k := range uint64(4) {
 		p := candidate(info, 2, k)
-		p.Disturb = sabotage(&Verdict{Mutant: m}, nil)
+		p.Disturb = inject(&Verdict{Mutant: m}, nil)
 		a, b, err := OpenedOnce(p, s)
 		if err != nil {
 			return nil, nil, err

@@ -9,16 +9,15 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// fingerprint hashes a handle's own state, so that a search knows when it has been in
-// it before. What belongs to windows and communicators is left out: a rank between
-// two visits keeps nothing there.
+// fingerprint hashes a handle's own state, by which a search recognises states. It leaves
+// out windows and communicators, which hold no state of a rank between two visits.
 func fingerprint(v any) uint64 {
-	f := printer{seen: map[uintptr]bool{}, h: 14695981039346656037}
+	f := stateHasher{seen: map[uintptr]bool{}, h: 14695981039346656037}
 	f.add(reflect.ValueOf(v))
 	return f.h
 }
 
-type printer struct {
+type stateHasher struct {
 	seen map[uintptr]bool
 	h    uint64
 }
@@ -26,7 +25,7 @@ type printer struct {
 var (
 	windowType    = reflect.TypeFor[rma.Window]()
 	commType      = reflect.TypeFor[rma.Comm]()
-	topoType      = reflect.TypeFor[topo.Topology]() // does not change
+	topoType      = reflect.TypeFor[topo.Topology]() // immutable
 	immutableType = reflect.TypeFor[immutable]()
 )
 
@@ -34,33 +33,33 @@ var (
 // or copied with them.
 type immutable interface{ Immutable() }
 
-// outsiders is what elsewhere has found, by type: it is asked for every field of every
+// opaqueTypes has the results of opaque by type, since it is called for every field at every
 // visit.
-var outsiders sync.Map
+var opaqueTypes sync.Map
 
-// elsewhere reports whether what has the type is left out.
-func elsewhere(t reflect.Type) bool {
-	if known, ok := outsiders.Load(t); ok {
+// opaque reports whether values of a type are left out.
+func opaque(t reflect.Type) bool {
+	if known, ok := opaqueTypes.Load(t); ok {
 		return known.(bool)
 	}
 	out := t == windowType || t == topoType || t.Implements(commType) || reflect.PointerTo(t).Implements(immutableType)
-	outsiders.Store(t, out)
+	opaqueTypes.Store(t, out)
 	return out
 }
 
-func (f *printer) word(x uint64) {
+func (f *stateHasher) word(x uint64) {
 	f.h = (f.h ^ x) * 1099511628211
 	f.h ^= f.h >> 29
 }
 
-func (f *printer) add(v reflect.Value) {
+func (f *stateHasher) add(v reflect.Value) {
 	if !v.IsValid() {
 		f.word(1)
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct, reflect.Pointer, reflect.Interface:
-		if elsewhere(v.Type()) {
+		if opaque(v.Type()) {
 			return
 		}
 	}
@@ -101,10 +100,10 @@ func (f *printer) add(v reflect.Value) {
 		for i := range v.Len() {
 			f.add(v.Index(i))
 		}
-	case reflect.Map: // in no order
+	case reflect.Map: // in any order
 		sum := uint64(0)
 		for i := v.MapRange(); i.Next(); {
-			part := printer{seen: f.seen, h: 99}
+			part := stateHasher{seen: f.seen, h: 99}
 			part.add(i.Key())
 			part.add(i.Value())
 			sum += part.h

@@ -51,14 +51,14 @@ var ErrSurvey = errors.New("the check does not tell a lock from its mutants")
 type Effort struct {
 	Budget    int64 // executions for each way of searching
 	Distances bool  // as in Mutants
-	Every     int   // one in so many mutants is hunted, the same ones each time; 0 means all
+	Every     int   // one in so many mutants is tried, the same ones each time; 0 means all
 }
 
 // equivalentShare is the part of the budget for mutants of which an Equivalent says that
 // they are none.
 const equivalentShare = 60
 
-// SurveyMutants hunts mutants of a lock, on all cores. Those of which an Equivalent
+// SurveyMutants tries to kill the mutants of a lock, on all cores. Those of which an Equivalent
 // says that they are none must survive, all others must be caught, and every
 // Equivalent must match a mutant: else it returns the survey and an error. The first
 // Info names the lock.
@@ -94,7 +94,7 @@ func SurveyMutants(e Effort, equivalent []Equivalent, infos ...lock.Info) (*Surv
 				if s.Why[i] != "" {
 					n /= equivalentShare
 				}
-				s.Verdicts[i], errs[i] = Hunt(mutants[i], n, infos...)
+				s.Verdicts[i], errs[i] = Kill(mutants[i], n, infos...)
 			}
 		})
 	}

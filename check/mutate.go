@@ -111,7 +111,7 @@ func Mutants(distances bool, infos ...lock.Info) ([]Mutant, error) {
 	for _, info := range infos {
 		for ranks := 2; ranks <= 4; ranks++ {
 			for _, p := range surveyed(info, ranks) {
-				p.Disturb = sabotage(nil, rec)
+				p.Disturb = inject(nil, rec)
 				for _, s := range surveying() {
 					r, err := Run(p, s)
 					if err != nil {
@@ -269,19 +269,19 @@ const candidates, plansPerTrial = 48, 16
 // fewest is the number of executions of a plan, for which plans are left out.
 const fewest = 10
 
-// Hunt looks for a schedule that catches the mutant, in budget executions at most for
+// Kill looks for a schedule that catches the mutant, in budget executions at most for
 // each way of searching.
-func Hunt(m Mutant, budget int64, infos ...lock.Info) (Verdict, error) {
+func Kill(m Mutant, budget int64, infos ...lock.Info) (Verdict, error) {
 	v := Verdict{Mutant: m}
-	err := v.hunt(budget, infos, v.reach)
-	if err == nil && v.Executions == 0 { // a rare place
-		err = v.hunt(budget, infos, v.reachFar)
+	err := v.kill(budget, infos, v.reach)
+	if err == nil && v.Executions == 0 { // a rare site
+		err = v.kill(budget, infos, v.reachFar)
 	}
 	return v, err
 }
 
-// hunt searches the plans that reach finds.
-func (v *Verdict) hunt(budget int64, infos []lock.Info, reach func(lock.Info, int) ([]Plan, error)) error {
+// kill searches the plans that reach finds.
+func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(lock.Info, int) ([]Plan, error)) error {
 	plans := map[int][]Plan{}
 	for _, t := range trials {
 		if plans[t.ranks] == nil {
@@ -327,13 +327,13 @@ func sound(p Plan, by string, s sim.Scheduler) error {
 
 // search looks for a schedule that catches the mutant.
 func (v *Verdict) search(p Plan, by string, s sim.Scheduler) error {
-	p.Disturb = sabotage(v, nil)
+	p.Disturb = inject(v, nil)
 	r, err := Run(p, s)
 	if err != nil {
 		return err
 	}
 	v.Executions += r.Stats.Executions + r.Stats.Cut
-	if r.Failure == nil || by == "dfs" && errors.Is(r.Failure, sim.ErrEndless) { // dfs is not fair: a rank may spin while nobody else goes on
+	if r.Failure == nil || by == "dfs" && errors.Is(r.Failure, sim.ErrEndless) { // dfs is not fair: one rank may spin for ever
 		return nil
 	}
 	v.Err, v.By, v.Ranks = r.Failure.Err, by, p.Ranks

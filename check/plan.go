@@ -10,8 +10,7 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// A Plan says what is checked: how often which ranks take a lock, on what machine,
-// and what goes wrong there.
+// A Plan is a use of a lock to check: the ranks and their acquires, the machine, and faults.
 type Plan struct {
 	Info     lock.Info
 	Params   map[string]string // of the lock, as in lock.Setting
@@ -27,36 +26,36 @@ type Plan struct {
 	Topology *topo.Topology // nil for one node
 	Faults   []sim.Fault
 	MaxSteps int // as of sim.Search
-	// Disturb, if not nil, comes between a rank's lock and its windows; at says what the
-	// rank is doing with the lock.
-	Disturb func(c rma.Comm, at func() Moment) rma.Comm
+	// Disturb, if not nil, decorates the Comm on which a rank opens its lock; at is the
+	// rank's position in its visits.
+	Disturb func(c rma.Comm, at func() Position) rma.Comm
 
 	Tick func() // if not nil, called at the beginning of every execution
 
 	uncounted bool // operations are not compared with the promise
-	reopen    bool // the lock is opened anew for each execution
+	reopen    bool // the lock is opened for each execution
 }
 
 // Mixed is a Plan.Writers.
 const Mixed = -1
 
-// A Phase is what a rank is doing with the lock.
+// A Phase is a part of a visit.
 type Phase uint8
 
 const (
-	Outside Phase = iota
-	Acquiring
-	Trying
-	Inside
-	Releasing
+	Outside   Phase = iota // between visits
+	Acquiring              // in Lock
+	Trying                 // in TryLock
+	Inside                 // the rank holds the lock
+	Releasing              // in Unlock
 )
 
 func (p Phase) String() string {
 	return [...]string{"outside", "acquire", "try", "inside", "release"}[p]
 }
 
-// A Moment is a phase of one visit.
-type Moment struct {
+// A Position is a phase of one visit of a rank.
+type Position struct {
 	Visit int // of the rank, from 0
 	Phase Phase
 	Mode  lock.Mode
@@ -88,7 +87,7 @@ func (p *Plan) validate() error {
 	return nil
 }
 
-// open opens the lock. It knows the plan's machine, if there is one.
+// open opens the lock on the plan's machine.
 func (p *Plan) open(c rma.Comm) (lock.Table, error) {
 	return p.Info.With(c, lock.Setting{Locks: 1, Topology: p.Topology, Params: p.Params})
 }
@@ -125,10 +124,10 @@ func machine(text string) *topo.Topology {
 type visit struct {
 	mode     lock.Mode
 	try      bool
-	patience int // looks at a context until it has ended; 0 for one that does not end
+	patience int // checks of a context until it ends; 0 for one that does not end
 }
 
-// visits draws what a rank does.
+// visits draws the visits of a rank.
 func (p *Plan) visits(rank int) []visit {
 	rng := rand.New(rand.NewPCG(p.Seed, uint64(rank)))
 	out := make([]visit, p.Acquires)

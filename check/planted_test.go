@@ -87,11 +87,11 @@ func TestPCTFindsWhatRandomMisses(t *testing.T) {
 	p := check.Plan{Info: plantedInfo(), Ranks: 16, Acquires: 4}
 	const executions = 400
 	for seed := range uint64(3) {
-		r, err := check.Spread(p, executions, func(first, n int64) sim.Scheduler { return sim.Random(seed, first, n) })
+		r, err := check.RunParallel(p, executions, func(first, n int64) sim.Scheduler { return sim.Random(seed, first, n) })
 		if err != nil || r.Failure != nil {
 			t.Errorf("seed %d: random finds %v (%v)", seed, r.Failure, err)
 		}
-		r, err = check.Spread(p, executions, func(first, n int64) sim.Scheduler { return sim.PCT(seed, 2, first, n) })
+		r, err = check.RunParallel(p, executions, func(first, n int64) sim.Scheduler { return sim.PCT(seed, 2, first, n) })
 		if err != nil || r.Failure == nil || !(errors.Is(r.Failure, check.ErrIdle) || errors.Is(r.Failure, sim.ErrDeadlock)) {
 			t.Errorf("seed %d: PCT finds %v (%v)", seed, r.Failure, err)
 			continue

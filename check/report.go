@@ -13,18 +13,18 @@ import (
 // shrinkTries is how many schedules Report tries in search of a shorter one.
 const shrinkTries = 2000
 
-// Report shrinks a failure of a plan, and tells what happens in it step by step and
-// how to see it again.
+// Report shrinks a failure of a plan, and writes the steps of its schedule and the command
+// line that replays it.
 func Report(w io.Writer, p Plan, f *sim.Failure) (*sim.Failure, error) {
 	short, err := Shrink(p, f, shrinkTries)
 	if err != nil {
 		return nil, err
 	}
-	return short, Tell(w, p, short)
+	return short, WriteReport(w, p, short)
 }
 
-// Tell runs a failure's schedule once more and tells what happens in it.
-func Tell(w io.Writer, p Plan, f *sim.Failure) error {
+// WriteReport replays a failure's schedule and writes its steps and the command line.
+func WriteReport(w io.Writer, p Plan, f *sim.Failure) error {
 	events, again, err := Replay(p, f.Schedule)
 	if err != nil {
 		return err

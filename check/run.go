@@ -24,8 +24,8 @@ func Run(p Plan, s sim.Scheduler) (Result, error) {
 	if err := p.validate(); err != nil {
 		return Result{}, err
 	}
-	h := p.hall()
-	x, ok := s.(*sim.Exhaustion)
+	h := p.newMonitor()
+	x, ok := s.(*sim.ExhaustiveSearch)
 	h.states = ok
 	stats, f := p.search().Run(s, p.body(h))
 	r := Result{Stats: stats, Most: h.most, Failure: f}
@@ -40,34 +40,34 @@ func Replay(p Plan, schedule string) ([]sim.Event, *sim.Failure, error) {
 	if err := p.validate(); err != nil {
 		return nil, nil, err
 	}
-	return p.search().Replay(schedule, p.body(p.hall()))
+	return p.search().Replay(schedule, p.body(p.newMonitor()))
 }
 
 func (p *Plan) search() sim.Search {
 	return sim.Search{Node: p.nodes(), Faults: p.Faults, MaxSteps: p.MaxSteps}
 }
 
-func (p *Plan) hall() *hall {
-	return &hall{present: newPresent(p.Ranks), promises: make([][]lock.Promise, p.Ranks), doors: make([][]func(), p.Ranks)}
+func (p *Plan) newMonitor() *monitor {
+	return &monitor{occupancy: newOccupancy(p.Ranks), promises: make([][]lock.Promise, p.Ranks), doors: make([][]func(), p.Ranks)}
 }
 
-// client is one rank's part in an execution.
+// client is one rank in an execution.
 type client struct {
-	p     *Plan
-	h     *hall
-	s     *sim.Comm
-	table lock.Table
-	data  *rma.Window // two words that the lock guards, or nil
-	wrote int64       // exclusive visits
-	at    Moment
-	as    *snapshot // of what it has opened, if it is opened once for all executions
+	p        *Plan
+	m        *monitor
+	s        *sim.Comm
+	table    lock.Table
+	data     *rma.Window // two words that the lock guards, or nil
+	wrote    int64       // exclusive visits
+	position Position
+	snapshot *snapshot // of what it has opened, if it is opened once for all executions
 }
 
 // open opens the lock and, if there is any, what it guards.
 func (k *client) open(c rma.Comm) error {
 	over := c
 	if k.p.Disturb != nil {
-		over = k.p.Disturb(c, func() Moment { return k.at })
+		over = k.p.Disturb(c, func() Position { return k.position })
 	}
 	var err error
 	if k.table, err = k.p.open(over); err != nil {
@@ -80,7 +80,7 @@ func (k *client) open(c rma.Comm) error {
 }
 
 // body is what every rank runs.
-func (p *Plan) body(h *hall) func(rma.Comm) error {
+func (p *Plan) body(h *monitor) func(rma.Comm) error {
 	all := make([]client, p.Ranks)
 	scripts := make([][]visit, p.Ranks)
 	for r := range scripts {
@@ -94,19 +94,19 @@ func (p *Plan) body(h *hall) func(rma.Comm) error {
 	}
 	return func(c rma.Comm) error {
 		k := &all[c.Rank()]
-		if k.as != nil {
-			k.as.restore()
-			k.wrote, k.at = 0, Moment{}
+		if k.snapshot != nil {
+			k.snapshot.restore()
+			k.wrote, k.position = 0, Position{}
 		} else {
-			*k = client{p: p, h: h}
+			*k = client{p: p, m: h}
 			k.s, _ = sim.Of(c)
 			if err := k.open(c); err != nil {
 				return err
 			}
-			if as, ok := photograph(k.table, k.data); ok && !p.reopen {
-				k.as = as
+			if as, ok := takeSnapshot(k.table, k.data); ok && !p.reopen {
+				k.snapshot = as
 				k.s.Keep()
-				k.s.Recall(h)
+				k.s.Memoise(h)
 			}
 		}
 		if c.Rank() == 0 {
@@ -121,7 +121,7 @@ func (p *Plan) body(h *hall) func(rma.Comm) error {
 			if h.states {
 				k.s.Home(func() uint64 { return (fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote) })
 			}
-			k.at.Visit = i
+			k.position.Visit = i
 			if err := k.visit(v); err != nil {
 				return err
 			}
@@ -134,58 +134,58 @@ func (p *Plan) body(h *hall) func(rma.Comm) error {
 	}
 }
 
-// visit takes the lock and lets it go.
+// visit acquires and releases the lock.
 func (k *client) visit(v visit) error {
 	if k.p.Tries {
-		k.s.Sleep(1) // it may want nothing for a while
-		k.s.Act(func() { k.h.begins(k.s, v.try) })
-		defer k.s.Act(func() { k.h.ends(k.s) })
+		k.s.Sleep(1) // other ranks may come first
+		k.s.Effect(func() { k.m.begins(k.s, v.try) })
+		defer k.s.Effect(func() { k.m.ends(k.s) })
 	}
 	before := k.s.Counts()
-	k.at.Phase, k.at.Mode = Acquiring, v.mode
+	k.position.Phase, k.position.Mode = Acquiring, v.mode
 	if v.try {
-		k.at.Phase = Trying
+		k.position.Phase = Trying
 	} else if v.patience == 0 {
-		k.s.Act(func() { k.h.wants(k.s, v.mode) })
+		k.s.Effect(func() { k.m.wants(k.s, v.mode) })
 	}
 	in, err := k.acquire(v)
-	k.at.Phase = Outside
+	k.position.Phase = Outside
 	if err != nil || !in {
 		k.s.Mark("does not get the lock")
-		k.s.Act(func() { k.h.refused(k.s, v, err) })
+		k.s.Effect(func() { k.m.refused(k.s, v, err) })
 		return err
 	}
-	k.at.Phase = Inside
-	k.s.Act(func() { k.h.enters(k.s, v.mode) })
+	k.position.Phase = Inside
+	k.s.Effect(func() { k.m.enters(k.s, v.mode) })
 	if !v.try && v.patience == 0 { // the promise is about queueing
 		k.cost("Lock", before, v.mode, func(p lock.Promise) int { return p.Acquire })
 	}
-	if err := k.look(v.mode); err != nil {
+	if err := k.useGuarded(v.mode); err != nil {
 		return err
 	}
-	k.s.Act(func() { k.h.leaves(k.s, v.mode) })
+	k.s.Effect(func() { k.m.leaves(k.s, v.mode) })
 	before = k.s.Counts()
-	k.at.Phase = Releasing
+	k.position.Phase = Releasing
 	err = k.table.Unlock(0, v.mode)
-	k.at.Phase = Outside
+	k.position.Phase = Outside
 	k.cost("Unlock", before, v.mode, func(p lock.Promise) int { return p.Release })
 	return err
 }
 
-// acquire wants the lock. It does not get it if it does not wait long enough.
+// acquire acquires the lock. It reports false if a try fails or a context ends first.
 func (k *client) acquire(v visit) (in bool, err error) {
 	switch {
 	case v.try:
 		k.s.Mark("tries to take the lock, %v", v.mode)
 		in, err = k.table.TryLock(0, v.mode)
 		if errors.Is(err, errors.ErrUnsupported) {
-			k.s.Act(func() { k.h.alone[k.s.World()] = false })
+			k.s.Effect(func() { k.m.alone[k.s.WorldRank()] = false })
 			return false, nil
 		}
 		return in, err
 	case v.patience > 0:
 		k.s.Mark("wants the lock for a while, %v", v.mode)
-		c := &patience{context.Background(), k, 0}
+		c := &endingContext{context.Background(), k, 0}
 		c.set(v.patience)
 		err = k.table.Lock(c, 0, v.mode)
 		c.set(0)
@@ -199,33 +199,33 @@ func (k *client) acquire(v visit) (in bool, err error) {
 	return err == nil, err
 }
 
-// patience is a context that ends when it has been looked at so often.
-type patience struct {
+// endingContext is a context that ends after left checks of Err.
+type endingContext struct {
 	context.Context
 	k    *client
 	left int
 }
 
-// set tells the check too: what a rank does next depends on it.
-func (p *patience) set(left int) {
+// set sets left here and in the monitor, since the rank's behaviour depends on it.
+func (p *endingContext) set(left int) {
 	p.left = left
-	p.k.s.Act(func() { p.k.h.patience[p.k.s.World()] = left })
+	p.k.s.Effect(func() { p.k.m.patience[p.k.s.WorldRank()] = left })
 }
 
 var ended = make(chan struct{})
 
-func (p *patience) Done() <-chan struct{} { return ended }
+func (p *endingContext) Done() <-chan struct{} { return ended }
 
-func (p *patience) Err() error {
+func (p *endingContext) Err() error {
 	if p.set(max(0, p.left-1)); p.left > 0 {
 		return nil
 	}
 	return context.DeadlineExceeded
 }
 
-// cost compares what an acquire or a release did with what the lock promises.
+// cost compares the remote operations of an acquire or a release with the lock's promise.
 func (k *client) cost(what string, before sim.Counts, mode lock.Mode, of func(lock.Promise) int) {
-	promise := k.h.promises[k.s.World()]
+	promise := k.m.promises[k.s.WorldRank()]
 	if promise == nil || k.p.uncounted {
 		return
 	}
@@ -234,13 +234,13 @@ func (k *client) cost(what string, before sim.Counts, mode lock.Mode, of func(lo
 		return
 	}
 	if n, most := after.Others()-before.Others(), of(promise[mode]); n > most && most != lock.Unbounded {
-		k.s.Fail(fmt.Errorf("%w: %s (%v) of rank %d made %d, at most %d are promised", ErrCost, what, mode, k.s.World(), n, most))
+		k.s.Fail(fmt.Errorf("%w: %s (%v) of rank %d made %d, at most %d are promised", ErrCost, what, mode, k.s.WorldRank(), n, most))
 	}
 }
 
-// look is what a holder does: it lets others come, and changes or reads what the
-// lock guards.
-func (k *client) look(mode lock.Mode) error {
+// useGuarded lets a step pass for other ranks, and reads, and as writer changes, the words
+// that the lock guards.
+func (k *client) useGuarded(mode lock.Mode) error {
 	if k.data == nil {
 		k.s.Sleep(1)
 		return nil
@@ -252,7 +252,7 @@ func (k *client) look(mode lock.Mode) error {
 		return err
 	}
 	if x, y := k.data.Value(a), k.data.Value(b); x != y {
-		k.s.Fail(fmt.Errorf("%w: rank %d (%v) read %d and %d, which every writer makes equal", ErrGuarded, k.s.World(), mode, x, y))
+		k.s.Fail(fmt.Errorf("%w: rank %d (%v) read %d and %d, which every writer makes equal", ErrGuarded, k.s.WorldRank(), mode, x, y))
 	}
 	if mode == lock.Shared {
 		return nil
@@ -264,7 +264,7 @@ func (k *client) look(mode lock.Mode) error {
 	return k.data.Flush(home)
 }
 
-// rest checks the lock when all are through.
+// rest checks the lock when all ranks have finished.
 func (k *client) rest() error {
 	sum, err := k.s.Allgather([]int64{k.wrote})
 	if err != nil {

@@ -8,6 +8,6 @@ func Shrink(p Plan, f *sim.Failure, tries int) (*sim.Failure, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	body := p.body(p.hall())
+	body := p.body(p.newMonitor())
 	return p.search().Shrink(f, tries, body)
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// A snapshot is what handles hold, to be put back before another execution: to open a
-// lock again costs more than most executions. Handles on windows are copied, with what
-// disturbs them; what is behind a communicator, and the simulator's transports, keep
-// nothing between executions, and what a function closes over is the handle or a client.
+// A snapshot is the state of a rank's handles, to be restored before each execution, since
+// to open a lock takes longer than most executions. It copies all memory that is reachable
+// from the handles, windows and their decorators included. It skips communicators, the
+// simulator's transports and immutable types, which hold no state of an execution. It does
+// not follow functions: they may capture a handle or a client, and nothing else.
 type snapshot struct{ parts []part }
 
 type part struct{ live, saved reflect.Value }
 
-// photograph takes a snapshot of everything that is reachable from handles. It reports
-// false if something there cannot be put back: a map or a channel.
-func photograph(handles ...any) (*snapshot, bool) {
+// takeSnapshot takes a snapshot of the handles. It reports false if it meets a map or a
+// channel, which cannot be restored.
+func takeSnapshot(handles ...any) (*snapshot, bool) {
 	s := &snapshot{}
 	seen := map[unsafe.Pointer]bool{}
 	for _, h := range handles {
@@ -29,8 +30,8 @@ func photograph(handles ...any) (*snapshot, bool) {
 	return s, true
 }
 
-// restore puts everything back that has changed: what nobody writes, handles of other
-// searches, on other cores, may share.
+// restore restores the parts that have changed. It does not write to the others, which
+// searches on other cores may share.
 func (s *snapshot) restore() {
 	for _, p := range s.parts {
 		if !bytes.Equal(memory(p.live), memory(p.saved)) {
@@ -73,7 +74,7 @@ func (s *snapshot) walk(v reflect.Value, seen map[unsafe.Pointer]bool) bool {
 		case to == windowType:
 			s.keep(to, at)
 			return s.walk(v.Elem().FieldByName("t"), seen)
-		case elsewhere(to): // immutable
+		case opaque(to): // immutable
 			return true
 		}
 		s.keep(to, at)

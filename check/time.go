@@ -14,7 +14,7 @@ func RunTime(p Plan, executions int64) (Result, error) {
 		return Result{}, err
 	}
 	var r Result
-	h := p.hall()
+	h := p.newMonitor()
 	for n := range executions {
 		e, err := sim.Timed{Node: p.nodes(), Model: sim.Uneven(p.Seed)}.Run(p.body(h))
 		r.Stats.Executions++

@@ -10,9 +10,9 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// TestTime: locks pass in virtual time, and a lock that is none fails there too, with
+// TestVirtualTimeFindsBadLocks: locks pass in virtual time, and a lock that is none fails there too, with
 // the seed that shows it.
-func TestTime(t *testing.T) {
+func TestVirtualTimeFindsBadLocks(t *testing.T) {
 	for _, name := range []string{"dmcs", "fompi-spin", "fompi-rw"} {
 		info, err := lock.Lookup(name)
 		if err != nil {

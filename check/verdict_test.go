@@ -72,8 +72,8 @@ func (a altered) of(t *testing.T, name string) lock.Info {
 // is reports whether there is a failure that wraps an error.
 func is(f *sim.Failure, err error) bool { return f != nil && errors.Is(f, err) }
 
-// TestVerdicts: each thing that a check looks for is found where it is.
-func TestVerdicts(t *testing.T) {
+// TestEachErrorIsFound: each thing that a check looks for is found where it is.
+func TestEachErrorIsFound(t *testing.T) {
 	drops := func(lock.Checked, lock.Mode) error { return nil }
 	careless := func(t lock.Checked, mode lock.Mode) error {
 		defer func() { _ = recover() }() // unlock of unlocked lock
@@ -131,8 +131,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestGuarded: holders do not see what another one has not flushed.
-func TestGuarded(t *testing.T) {
+// TestUnflushedWritesAreFound: holders do not see what another one has not flushed.
+func TestUnflushedWritesAreFound(t *testing.T) {
 	// A lock that lets go as soon as it is taken excludes nobody. Told that visitors
 	// share it, the check sees it by the words that they change.
 	info := altered{
@@ -155,14 +155,14 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// TestSpread: what fails first is the same on any number of cores.
-func TestSpread(t *testing.T) {
+// TestRunParallelFindsTheFirst: what fails first is the same on any number of cores.
+func TestRunParallelFindsTheFirst(t *testing.T) {
 	info := altered{promise: &lock.Promise{Bypass: 2, Acquire: 9, Release: 9}}.of(t, "dmcs") // of 3
 	p := check.Plan{Info: info, Ranks: 4, Acquires: 2}
 	var told []string
 	for _, cores := range []int{1, 4} {
 		was := runtime.GOMAXPROCS(cores)
-		r, err := check.Spread(p, 3000, func(first, n int64) sim.Scheduler { return sim.PCT(5, 3, first, n) })
+		r, err := check.RunParallel(p, 3000, func(first, n int64) sim.Scheduler { return sim.PCT(5, 3, first, n) })
 		runtime.GOMAXPROCS(was)
 		if err != nil || r.Failure == nil {
 			t.Fatalf("finds nothing (%v)", err)
@@ -174,8 +174,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestReport: a failure is told with ranks, words and values, and replays.
-func TestReport(t *testing.T) {
+// TestReportReplays: a failure is told with ranks, words and values, and replays.
+func TestReportReplays(t *testing.T) {
 	info := altered{unlock: func(lock.Checked, lock.Mode) error { return nil }}.of(t, "fompi-rw")
 	p := check.Plan{Info: info, Ranks: 3, Acquires: 2, Writers: 1, Seed: 9, Guard: true}
 	r, err := check.Run(p, sim.Random(1, 0, 100))
@@ -213,7 +213,7 @@ func TestBadPlans(t *testing.T) {
 		if _, err := check.Run(p, sim.Random(1, 0, 1)); !errors.Is(err, lock.ErrConfig) {
 			t.Errorf("%s: Run: %v", name, err)
 		}
-		if _, err := check.Spread(p, 1, nil); !errors.Is(err, lock.ErrConfig) {
+		if _, err := check.RunParallel(p, 1, nil); !errors.Is(err, lock.ErrConfig) {
 			t.Errorf("%s: Spread: %v", name, err)
 		}
 		if _, _, err := check.Replay(p, "-"); !errors.Is(err, lock.ErrConfig) {

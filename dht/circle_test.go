@@ -8,9 +8,9 @@ import (
 	"github.com/rmalock/rmalock/rma/inproc"
 )
 
-// TestCircle: a chain that leads back to itself, as a lock that does not exclude
+// TestCircleIsAnError: a chain that leads back to itself, as a lock that does not exclude
 // can leave it, is an error and not a rank that never returns.
-func TestCircle(t *testing.T) {
+func TestCircleIsAnError(t *testing.T) {
 	err := inproc.Run(1, func(c rma.Comm) error {
 		table, err := New(c, Config{Slots: 1, Heap: 4})
 		if err != nil {

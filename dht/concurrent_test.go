@@ -164,7 +164,7 @@ func TestConcurrentRange(t *testing.T) {
 }
 
 // A full heap refuses new keys in taken slots and nothing else.
-func TestFull(t *testing.T) {
+func TestFullHeapRefusesNewKeys(t *testing.T) {
 	everywhere(t, func(t *testing.T, way way, m machine) {
 		const heap, keys = 5, 40
 		err := way.with(m, dht.Config{Slots: 3, Heap: heap, Volumes: 1}, shuffled(1), func(c rma.Comm, table *dht.Table) error {

@@ -20,7 +20,7 @@ import (
 var odd = []int64{0, 1, -1, 2, 1<<62 - 1, 1 << 62, -1 << 62, -1<<62 - 1, math.MaxInt64, math.MinInt64, math.MinInt64 + 1, 0x9e3779b97f4a7c15 >> 1}
 
 // One rank does what a map does, also with all keys in one slot.
-func TestModel(t *testing.T) {
+func TestActsAsAMap(t *testing.T) {
 	each(t, func(t *testing.T, way way) {
 		for _, cfg := range []dht.Config{{Slots: 1, Heap: 200}, {Slots: 7, Heap: 200}, {Slots: 300, Heap: 200}, {Slots: 16, Heap: 200, Volumes: 1}} {
 			for _, m := range []machine{{1, 1}, {1, 3}, {2, 1}} {
@@ -88,7 +88,7 @@ func model(table *dht.Table, random *rand.Rand) error {
 
 // The volumes' Ranges together are the table, and each key is in the volume that
 // Volume names.
-func TestRange(t *testing.T) {
+func TestRangesTogetherAreTheTable(t *testing.T) {
 	each(t, func(t *testing.T, way way) {
 		err := way.with(machine{2, 2}, dht.Config{Slots: 50, Heap: 200, Volumes: 3}, nil, func(c rma.Comm, table *dht.Table) error {
 			var keys []int64
@@ -172,7 +172,7 @@ func TestRangePanicUnlocks(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
+func TestConfigRefused(t *testing.T) {
 	cases := []struct {
 		cfg  dht.Config
 		want string
@@ -224,7 +224,7 @@ func TestBytes(t *testing.T) {
 }
 
 // Fit is enough: for few keys and many, consecutive ones and scattered ones.
-func TestFit(t *testing.T) {
+func TestFitIsEnough(t *testing.T) {
 	for _, volumes := range []int{1, 4} {
 		for _, keys := range []int64{0, 1, 2, 10, 100, 1000, 30000} {
 			for name, key := range map[string]func(i int64) int64{

@@ -198,9 +198,9 @@ func (o *checkOptions) search(cmd *cobra.Command) (check.Result, error) {
 	seed := o.plan.Seed
 	switch o.explore {
 	case exploreRandom:
-		return check.Spread(o.plan, o.schedules, func(first, n int64) sim.Scheduler { return sim.Random(seed, first, n) })
+		return check.RunParallel(o.plan, o.schedules, func(first, n int64) sim.Scheduler { return sim.Random(seed, first, n) })
 	case explorePCT:
-		return check.Spread(o.plan, o.schedules, func(first, n int64) sim.Scheduler { return sim.PCT(seed, o.depth, first, n) })
+		return check.RunParallel(o.plan, o.schedules, func(first, n int64) sim.Scheduler { return sim.PCT(seed, o.depth, first, n) })
 	}
 	if o.explore == exploreTime {
 		return check.RunTime(o.plan, o.schedules)
@@ -223,7 +223,7 @@ func (o *checkOptions) replayed(cmd *cobra.Command) error {
 		if o.json {
 			return o.report(out, &checkReport{Lock: o.lock, Failure: o.failed(f)}, f)
 		}
-		if err := check.Tell(out, o.plan, f); err != nil {
+		if err := check.WriteReport(out, o.plan, f); err != nil {
 			return fail(err)
 		}
 		return fail(f.Err)

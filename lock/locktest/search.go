@@ -55,7 +55,7 @@ func RunNoSwap(t *testing.T, name string, params func(levels int) map[string]str
 	items := search.Battery(info, search.Short)
 	for i := range items {
 		p := &items[i].Plan
-		p.Disturb = func(c rma.Comm, _ func() search.Moment) rma.Comm { return hook.NoSwap(c) }
+		p.Disturb = func(c rma.Comm, _ func() search.Position) rma.Comm { return hook.NoSwap(c) }
 		if levels := 1; params != nil {
 			if p.Topology != nil {
 				levels = len(p.Topology.Levels())

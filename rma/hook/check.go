@@ -16,5 +16,5 @@ import "github.com/rmalock/rmalock/rma"
 // That only one rank at a time writes a Flag word cannot be seen by one rank; the
 // simulator sees it.
 func Check(c rma.Comm) rma.Comm {
-	return decorate(c, func(_ seat, below rma.Transport) rma.Transport { return below })
+	return decorate(c, func(_ handleID, below rma.Transport) rma.Transport { return below })
 }

@@ -6,11 +6,11 @@ import "github.com/rmalock/rmalock/rma"
 type comm struct {
 	rma.Comm
 	origin int // rank in the Comm that was decorated
-	wrap   func(s seat, t rma.Transport) rma.Transport
+	wrap   func(s handleID, t rma.Transport) rma.Transport
 }
 
 // decorate returns c with decorated windows.
-func decorate(c rma.Comm, wrap func(s seat, t rma.Transport) rma.Transport) rma.Comm {
+func decorate(c rma.Comm, wrap func(s handleID, t rma.Transport) rma.Transport) rma.Comm {
 	return &comm{Comm: c, origin: c.Rank(), wrap: wrap}
 }
 
@@ -32,12 +32,12 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := seat{comm: c.Comm, origin: c.origin, rank: w.Rank(), node: w.Node(), spec: w.Spec()}
-	return rma.Decorate(w, func(t rma.Transport) rma.Transport { return c.wrap(s, &ledger{Transport: t}) }), nil
+	s := handleID{comm: c.Comm, origin: c.origin, rank: w.Rank(), node: w.Node(), spec: w.Spec()}
+	return rma.Decorate(w, func(t rma.Transport) rma.Transport { return c.wrap(s, &pendingSet{Transport: t}) }), nil
 }
 
-// seat is where a handle sits: whose it is and on which window.
-type seat struct {
+// handleID says of which rank and of which window a handle is.
+type handleID struct {
 	comm   rma.Comm // below the decorator; for its clock
 	origin int      // the caller's rank in the Comm that was decorated
 	rank   int      // the caller's rank in the window
@@ -46,7 +46,7 @@ type seat struct {
 }
 
 // distance is how far a rank of the window is away.
-func (s *seat) distance(target int) Distance {
+func (s *handleID) distance(target int) Distance {
 	switch {
 	case target == s.rank:
 		return Own

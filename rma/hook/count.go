@@ -11,20 +11,20 @@ import (
 // Count counts in t what the caller does on windows of the Comm that it returns.
 // Every rank has a Tally of its own; [Tally.Total] adds them up.
 func Count(c rma.Comm, t *Tally) rma.Comm {
-	return decorate(c, func(s seat, below rma.Transport) rma.Transport {
-		return &counter{Transport: below, seat: s, t: t}
+	return decorate(c, func(s handleID, below rma.Transport) rma.Transport {
+		return &counter{Transport: below, id: s, t: t}
 	})
 }
 
 // counter is the Transport of Count.
 type counter struct {
 	rma.Transport
-	seat seat
-	t    *Tally
+	id handleID
+	t  *Tally
 }
 
 func (c *counter) Issue(o rma.Operation) {
-	c.t.n[o.Kind][c.seat.distance(o.Target)]++
+	c.t.n[o.Kind][c.id.distance(o.Target)]++
 	c.Transport.Issue(o)
 }
 
@@ -32,18 +32,18 @@ func (c *counter) Flush(target int, r *rma.Results) (int, error) {
 	if target < 0 {
 		c.t.flushAlls++
 	} else {
-		c.t.n[rowFlush][c.seat.distance(target)]++
+		c.t.n[rowFlush][c.id.distance(target)]++
 	}
 	return c.Transport.Flush(target, r)
 }
 
 func (c *counter) Await(target, disp int, cond rma.Cond) (int64, error) {
-	c.t.n[rowAwait][c.seat.distance(target)]++
+	c.t.n[rowAwait][c.id.distance(target)]++
 	return c.Transport.Await(target, disp, cond)
 }
 
 func (c *counter) Backoff(target, disp int, seen int64, try int) error {
-	c.t.n[rowBackoff][c.seat.distance(target)]++
+	c.t.n[rowBackoff][c.id.distance(target)]++
 	return c.Transport.Backoff(target, disp, seen, try)
 }
 

@@ -6,19 +6,19 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Delay lets time pass before steps, to widen races: delay sees each operation,
-// Flush, Await and Backoff before it is done and says for how many nanoseconds the
-// rank sleeps first; 0 or less is not at all.
+// Delay has the rank sleep before steps, to widen races. delay gets each operation, Flush,
+// Await and Backoff before it is done, and returns how many nanoseconds the rank sleeps
+// first; 0 or less for none.
 func Delay(c rma.Comm, delay func(Event) (ns int64)) rma.Comm {
-	return decorate(c, func(s seat, below rma.Transport) rma.Transport {
-		return &delayer{Transport: below, seat: s, delay: delay}
+	return decorate(c, func(s handleID, below rma.Transport) rma.Transport {
+		return &delayer{Transport: below, id: s, delay: delay}
 	})
 }
 
 // Jitter is a function for Delay that delays one step in every so many, at random,
 // by up to maxNs nanoseconds. Ranks draw from different sequences; the same seed
-// gives the same ones again. It serves the caller's rank alone: c is the Comm that
-// is to be decorated.
+// gives the same ones again. The function is for the calling rank alone; c is the Comm to
+// decorate.
 func Jitter(c rma.Comm, seed uint64, every int, maxNs int64) func(Event) int64 {
 	r := source(c, seed)
 	return func(Event) int64 {
@@ -37,32 +37,32 @@ func source(c rma.Comm, seed uint64) *rand.Rand {
 // delayer is the Transport of Delay.
 type delayer struct {
 	rma.Transport
-	seat  seat
+	id    handleID
 	delay func(Event) int64
 }
 
 func (d *delayer) pause(e Event) {
 	if ns := d.delay(e); ns > 0 {
-		d.seat.comm.Sleep(ns)
+		d.id.comm.Sleep(ns)
 	}
 }
 
 func (d *delayer) Issue(o rma.Operation) {
-	d.pause(d.seat.issue(o))
+	d.pause(d.id.issue(o))
 	d.Transport.Issue(o)
 }
 
 func (d *delayer) Flush(target int, r *rma.Results) (int, error) {
-	d.pause(d.seat.event(StepFlush, target, 0))
+	d.pause(d.id.event(StepFlush, target, 0))
 	return d.Transport.Flush(target, r)
 }
 
 func (d *delayer) Await(target, disp int, c rma.Cond) (int64, error) {
-	d.pause(d.seat.await(StepAwait, target, disp, c))
+	d.pause(d.id.await(StepAwait, target, disp, c))
 	return d.Transport.Await(target, disp, c)
 }
 
 func (d *delayer) Backoff(target, disp int, seen int64, try int) error {
-	d.pause(d.seat.backoff(target, disp, seen, try))
+	d.pause(d.id.backoff(target, disp, seen, try))
 	return d.Transport.Backoff(target, disp, seen, try)
 }

@@ -46,8 +46,8 @@ type Event struct {
 // Word is the name of the word at Disp, such as "TAIL" or "NEXT[3]".
 func (e *Event) Word() string { return e.spec.WordName(e.Disp) }
 
-// event begins an Event of the seat.
-func (s *seat) event(step Step, target, disp int) Event {
+// event makes an Event of the handle.
+func (s *handleID) event(step Step, target, disp int) Event {
 	return Event{
 		Step: step, Time: s.comm.Now(), Origin: s.origin, Rank: s.rank, Window: s.spec.Name,
 		Target: target, Disp: disp, spec: &s.spec,
@@ -55,21 +55,21 @@ func (s *seat) event(step Step, target, disp int) Event {
 }
 
 // issue is the event of an operation.
-func (s *seat) issue(o rma.Operation) Event {
+func (s *handleID) issue(o rma.Operation) Event {
 	e := s.event(StepIssue, o.Target, o.Disp)
 	e.Op = o
 	return e
 }
 
 // await is the event of an Await.
-func (s *seat) await(step Step, target, disp int, c rma.Cond) Event {
+func (s *handleID) await(step Step, target, disp int, c rma.Cond) Event {
 	e := s.event(step, target, disp)
 	e.Cond = c
 	return e
 }
 
 // backoff is the event of a Backoff.
-func (s *seat) backoff(target, disp int, seen int64, try int) Event {
+func (s *handleID) backoff(target, disp int, seen int64, try int) Event {
 	e := s.event(StepBackoff, target, disp)
 	e.Value, e.Try = seen, try
 	return e

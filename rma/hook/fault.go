@@ -12,34 +12,32 @@ type Failure struct {
 	Match func(Event) bool
 	// Nth is the number of the chosen step that goes wrong, from 1.
 	Nth int
-	// CutOff makes the failure last. Without it only the one step fails: an operation
-	// is not carried out and the next Flush that covers its target returns an error
-	// that wraps rma.ErrTransport; an Await or Backoff returns it at once. With it the
-	// rank is as good as dead from that step on, for all windows of the Comm: nothing
-	// is carried out any more, and every Flush of something, Await and Backoff returns
-	// an error that wraps rma.ErrPeer. Collective calls, Free among them, go on
-	// working, so that a test can end.
+	// CutOff makes the failure permanent. Without it only the one step fails: an operation
+	// is dropped and the next Flush that covers its target returns an error that wraps
+	// rma.ErrTransport; an Await or Backoff returns it at once. With it the rank counts as
+	// dead from that step on, for all windows of the Comm: its operations are dropped, and
+	// every Await, Backoff and Flush of pending operations returns an error that wraps
+	// rma.ErrPeer. Collective calls, Free among them, still work, so that a test can end.
 	CutOff bool
 }
 
-// Fault lets a step of the caller go wrong. Others do as they like: decorate the
-// Comm on the ranks that are to fail.
+// Fault has a step of the calling rank fail. Decorate the Comm on the ranks that are to fail.
 func Fault(c rma.Comm, f Failure) rma.Comm {
-	n := &fate{Failure: f}
-	return decorate(c, func(s seat, below rma.Transport) rma.Transport {
-		return &faulty{Transport: below, seat: s, fate: n}
+	n := &faultState{Failure: f}
+	return decorate(c, func(s handleID, below rma.Transport) rma.Transport {
+		return &faulty{Transport: below, id: s, state: n}
 	})
 }
 
-// fate is a Failure on its way, common to the windows of a Comm.
-type fate struct {
+// faultState is the progress of a Failure, common to the windows of a Comm.
+type faultState struct {
 	Failure
 	seen int   // chosen steps so far
 	cut  error // not nil once the rank is cut off
 }
 
 // hit reports whether the step goes wrong, as an error.
-func (f *fate) hit(e Event) error {
+func (f *faultState) hit(e Event) error {
 	if f.cut != nil {
 		return f.cut
 	}
@@ -66,26 +64,26 @@ func (f *fate) hit(e Event) error {
 // faulty is the Transport of Fault.
 type faulty struct {
 	rma.Transport
-	seat   seat
-	fate   *fate
-	failed bool  // an operation was not carried out and no Flush said so yet
+	id     handleID
+	state  *faultState
+	failed bool  // an operation was dropped and no Flush has reported it yet
 	target int   // its target
 	err    error // its error
 }
 
 func (f *faulty) Issue(o rma.Operation) {
-	err := f.fate.hit(f.seat.issue(o))
+	err := f.state.hit(f.id.issue(o))
 	switch {
 	case err == nil:
 		f.Transport.Issue(o)
-	case f.fate.cut == nil: // at most once, since only step Nth fails
+	case f.state.cut == nil: // at most once, since only step Nth fails
 		f.failed, f.target, f.err = true, o.Target, err
 	}
 }
 
 func (f *faulty) Flush(target int, r *rma.Results) (int, error) {
-	if f.fate.cut != nil {
-		return 0, f.fate.cut
+	if f.state.cut != nil {
+		return 0, f.state.cut
 	}
 	pending, err := f.Transport.Flush(target, r)
 	if f.failed {
@@ -101,14 +99,14 @@ func (f *faulty) Flush(target int, r *rma.Results) (int, error) {
 }
 
 func (f *faulty) Await(target, disp int, c rma.Cond) (int64, error) {
-	if err := f.fate.hit(f.seat.await(StepAwait, target, disp, c)); err != nil {
+	if err := f.state.hit(f.id.await(StepAwait, target, disp, c)); err != nil {
 		return 0, err
 	}
 	return f.Transport.Await(target, disp, c)
 }
 
 func (f *faulty) Backoff(target, disp int, seen int64, try int) error {
-	if err := f.fate.hit(f.seat.backoff(target, disp, seen, try)); err != nil {
+	if err := f.state.hit(f.id.backoff(target, disp, seen, try)); err != nil {
 		return err
 	}
 	return f.Transport.Backoff(target, disp, seen, try)

@@ -6,11 +6,11 @@ import "github.com/rmalock/rmalock/rma"
 // is a loop of CompareAndSwap at its Flush, as on plain InfiniBand verbs (rma-rw, table
 // 3, whose Fortran 2008 has none either). The first try takes the word for 0, so a swap of
 // a word that is 0 costs what it did; each other try costs a round trip and knows what the
-// one before found. A rank may be beaten again and again: what is lost is that a swap ends
-// after one step, whatever others do. A queue that is entered by a swap is entered in the
-// order in which tries succeed.
+// one before found. Other ranks may change the word before every try, so a swap no longer
+// ends after one step. A queue that is entered by a swap is entered in the order in which
+// tries succeed.
 func NoSwap(c rma.Comm) rma.Comm {
-	return decorate(c, func(_ seat, below rma.Transport) rma.Transport { return &swapper{Transport: below} })
+	return decorate(c, func(_ handleID, below rma.Transport) rma.Transport { return &swapper{Transport: below} })
 }
 
 // swapper is the Transport of NoSwap.

@@ -9,34 +9,34 @@ import (
 // Relax makes the window as weak as the memory model of package rma permits, on
 // any backend and for near words too: an operation takes effect at its Flush or,
 // at random, at some step before; a Flush lets its target's operations take effect
-// in random order, those on one word in the order of issue. A protocol that forgot
-// a Flush then fails where a kinder window hides it. An operation that is never
-// flushed never takes effect, unless chance will have it.
+// in random order, those on one word in the order of issue. A protocol that lacks
+// a Flush then fails, where a stronger window hides it. An operation without a Flush takes
+// effect at random or never.
 //
 // Ranks draw from different sequences; the same seed gives the same ones again.
 func Relax(c rma.Comm, seed uint64) rma.Comm {
 	random := source(c, seed)
-	return decorate(c, func(_ seat, below rma.Transport) rma.Transport {
-		return &relaxer{Transport: below, random: random}
+	return decorate(c, func(_ handleID, below rma.Transport) rma.Transport {
+		return &reorderer{Transport: below, random: random}
 	})
 }
 
-// earlyOneIn is how seldom a step lets a held operation take effect early.
+// earlyOneIn is the number of steps to one held operation that takes effect early.
 const earlyOneIn = 4
 
-// relaxer is the Transport of Relax.
-type relaxer struct {
+// reorderer is the Transport of Relax.
+type reorderer struct {
 	rma.Transport
 	random *rand.Rand
 	held   []rma.Operation // in the order of issue
 }
 
-func (x *relaxer) Issue(o rma.Operation) {
+func (x *reorderer) Issue(o rma.Operation) {
 	x.held = append(x.held, o)
 	x.early()
 }
 
-func (x *relaxer) Flush(target int, r *rma.Results) (int, error) {
+func (x *reorderer) Flush(target int, r *rma.Results) (int, error) {
 	for n := x.count(target); n > 0; n-- {
 		x.release(x.pick(target, x.random.IntN(n)))
 	}
@@ -44,20 +44,20 @@ func (x *relaxer) Flush(target int, r *rma.Results) (int, error) {
 	return pending + len(x.held), err
 }
 
-func (x *relaxer) Await(target, disp int, c rma.Cond) (int64, error) {
+func (x *reorderer) Await(target, disp int, c rma.Cond) (int64, error) {
 	x.early()
 	return x.Transport.Await(target, disp, c)
 }
 
-// early lets one operation take effect now and then.
-func (x *relaxer) early() {
+// early has one held operation take effect, at random.
+func (x *reorderer) early() {
 	if len(x.held) > 0 && x.random.IntN(earlyOneIn) == 0 {
 		x.release(x.random.IntN(len(x.held)))
 	}
 }
 
 // count is the number of held operations of a Flush.
-func (x *relaxer) count(target int) int {
+func (x *reorderer) count(target int) int {
 	n := 0
 	for i := range x.held {
 		if target < 0 || x.held[i].Target == target {
@@ -68,7 +68,7 @@ func (x *relaxer) count(target int) int {
 }
 
 // pick is the index of the k'th held operation of a Flush.
-func (x *relaxer) pick(target, k int) int {
+func (x *reorderer) pick(target, k int) int {
 	for i := range x.held {
 		if target < 0 || x.held[i].Target == target {
 			if k == 0 {
@@ -81,7 +81,7 @@ func (x *relaxer) pick(target, k int) int {
 }
 
 // release issues held operation i, or the first one that must come before it.
-func (x *relaxer) release(i int) {
+func (x *reorderer) release(i int) {
 	for j := 0; j < i; j++ {
 		if overlap(&x.held[j], &x.held[i]) {
 			i, j = j, -1

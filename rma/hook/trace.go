@@ -12,21 +12,21 @@ import (
 // an Await when it begins and when it ends. Ranks of one process may share a sink
 // that permits it, as those of [Text] and [Log] do.
 func Trace(c rma.Comm, sink func(Event)) rma.Comm {
-	return decorate(c, func(s seat, below rma.Transport) rma.Transport {
-		return &tracer{Transport: below, seat: s, sink: sink}
+	return decorate(c, func(s handleID, below rma.Transport) rma.Transport {
+		return &tracer{Transport: below, id: s, sink: sink}
 	})
 }
 
 // tracer is the Transport of Trace.
 type tracer struct {
 	rma.Transport
-	seat    seat
+	id      handleID
 	sink    func(Event)
 	results []rma.Operation // pending operations with results
 }
 
 func (t *tracer) Issue(o rma.Operation) {
-	t.sink(t.seat.issue(o))
+	t.sink(t.id.issue(o))
 	switch o.Kind {
 	case rma.KindGet, rma.KindFetchAndOp, rma.KindCompareAndSwap, rma.KindGetBulk:
 		t.results = append(t.results, o)
@@ -36,7 +36,7 @@ func (t *tracer) Issue(o rma.Operation) {
 
 func (t *tracer) Flush(target int, r *rma.Results) (int, error) {
 	pending, err := t.Transport.Flush(target, r)
-	e := t.seat.event(StepFlush, target, 0)
+	e := t.id.event(StepFlush, target, 0)
 	e.Err = err
 	t.sink(e)
 	kept := t.results[:0]
@@ -48,7 +48,7 @@ func (t *tracer) Flush(target int, r *rma.Results) (int, error) {
 		if err != nil {
 			continue // there is no result
 		}
-		e := t.seat.issue(o)
+		e := t.id.issue(o)
 		e.Step = StepResult
 		if o.Kind != rma.KindGetBulk {
 			e.Value = r[o.Slot]
@@ -60,16 +60,16 @@ func (t *tracer) Flush(target int, r *rma.Results) (int, error) {
 }
 
 func (t *tracer) Await(target, disp int, c rma.Cond) (int64, error) {
-	t.sink(t.seat.await(StepAwait, target, disp, c))
+	t.sink(t.id.await(StepAwait, target, disp, c))
 	v, err := t.Transport.Await(target, disp, c)
-	e := t.seat.await(StepWoke, target, disp, c)
+	e := t.id.await(StepWoke, target, disp, c)
 	e.Value, e.Err = v, err
 	t.sink(e)
 	return v, err
 }
 
 func (t *tracer) Backoff(target, disp int, seen int64, try int) error {
-	t.sink(t.seat.backoff(target, disp, seen, try))
+	t.sink(t.id.backoff(target, disp, seen, try))
 	return t.Transport.Backoff(target, disp, seen, try)
 }
 

@@ -233,7 +233,7 @@ func TestFailuresAreSummed(t *testing.T) {
 	}
 }
 
-func TestShapes(t *testing.T) {
+func TestBadShapesRefused(t *testing.T) {
 	for _, bad := range [][2]int{{0, 1}, {1, 0}, {-1, 2}, {1 << 20, 1 << 20}} {
 		err := inproc.RunNodes(bad[0], bad[1], func(rma.Comm) error { t.Error("a rank ran"); return nil })
 		if !errors.Is(err, rma.ErrRank) {
@@ -287,9 +287,9 @@ func TestFarOperationsWaitForTheirFlush(t *testing.T) {
 	}
 }
 
-// TestSleepers: ranks that sleep on many parts, some of which share a bed, are woken
+// TestSleepersWakeByPart: ranks that sleep on many parts, some of which share a list, are woken
 // by writes to their own part.
-func TestSleepers(t *testing.T) {
+func TestSleepersWakeByPart(t *testing.T) {
 	const ranks = 300
 	err := inproc.Run(ranks, func(c rma.Comm) error {
 		w, err := c.Allocate(rma.DataSpec("w", 1))

@@ -12,11 +12,11 @@ import (
 
 // segment is the memory of a window: one part per rank, node after node.
 type segment struct {
-	g      *group
-	mem    []int64 // keeps base alive
-	base   unsafe.Pointer
-	stride uintptr
-	beds   [64]bed
+	g         *group
+	mem       []int64 // keeps base alive
+	base      unsafe.Pointer
+	stride    uintptr
+	waitLists [64]waitList
 }
 
 func newSegment(g *group, spec *rma.Spec) *segment {
@@ -41,46 +41,46 @@ func (s *segment) word(rank, disp int) *int64 {
 // parked counts the sleepers on a word, and on some others, in the header of its part.
 func (s *segment) parked(rank, disp int) *uint32 { return rma.SleeperCount(s.part(rank), disp) }
 
-// A bed is where ranks sleep that await a word of certain parts.
-type bed struct {
+// A waitList has the ranks that sleep on words of certain parts.
+type waitList struct {
 	mu   sync.Mutex
 	head *sleeper
 	_    [64]byte
 }
 
-// sleeper is a rank that sleeps, or could.
+// sleeper is a rank's entry in a waitList.
 type sleeper struct {
-	part int
-	disp int
-	wake chan struct{}
-	next *sleeper
-	in   bool // in the list; under the bed's mutex
+	part   int
+	disp   int
+	wake   chan struct{}
+	next   *sleeper
+	listed bool // in the list; under the list's mutex
 }
 
-func (s *segment) bed(rank int) *bed { return &s.beds[rank%len(s.beds)] }
+func (s *segment) waitList(rank int) *waitList { return &s.waitLists[rank%len(s.waitLists)] }
 
-// sleep announces the sleeper on a word.
-func (s *segment) sleep(z *sleeper, rank, disp int) {
-	b := s.bed(rank)
+// enter puts the sleeper on the list of a word.
+func (s *segment) enter(z *sleeper, rank, disp int) {
+	b := s.waitList(rank)
 	b.mu.Lock()
-	z.part, z.disp, z.next, z.in = rank, disp, b.head, true
+	z.part, z.disp, z.next, z.listed = rank, disp, b.head, true
 	b.head = z
 	atomic.AddUint32(s.parked(rank, disp), 1)
 	b.mu.Unlock()
 }
 
-// rise takes the sleeper back; a wake-up that has come in between is consumed.
-func (s *segment) rise(z *sleeper) {
-	b := s.bed(z.part)
+// leave takes the sleeper off its list. It consumes a wake-up that has come meanwhile.
+func (s *segment) leave(z *sleeper) {
+	b := s.waitList(z.part)
 	b.mu.Lock()
-	was := z.in
+	was := z.listed
 	if was {
 		at := &b.head
 		for *at != z {
 			at = &(*at).next
 		}
 		*at = z.next
-		z.in = false
+		z.listed = false
 		atomic.AddUint32(s.parked(z.part, z.disp), ^uint32(0))
 	}
 	b.mu.Unlock()
@@ -89,9 +89,9 @@ func (s *segment) rise(z *sleeper) {
 	}
 }
 
-// wake wakes all who sleep on a part.
+// wake wakes all ranks that sleep on words of a part.
 func (s *segment) wake(rank int) {
-	b := s.bed(rank)
+	b := s.waitList(rank)
 	b.mu.Lock()
 	for at := &b.head; *at != nil; {
 		z := *at
@@ -100,14 +100,14 @@ func (s *segment) wake(rank int) {
 			continue
 		}
 		*at = z.next
-		z.in = false
+		z.listed = false
 		atomic.AddUint32(s.parked(rank, z.disp), ^uint32(0))
-		z.wake <- struct{}{} // has room for one, and z is woken once per sleep
+		z.wake <- struct{}{} // has room for one, and z is woken once per enter
 	}
 	b.mu.Unlock()
 }
 
-// transport is one rank's way to words of other nodes, and its way to wait.
+// transport is one rank's access to words of other nodes, and its way to wait.
 type transport struct {
 	c       *comm
 	s       *segment
@@ -135,18 +135,18 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	return len(kept), nil
 }
 
-// SpinBriefly lets other goroutines run.
+// SpinBriefly yields to other goroutines a few times.
 func (t *transport) SpinBriefly(disp int, seen int64) {
 	p := t.s.word(t.c.rank, disp)
-	for i := 0; i < lingers && atomic.LoadInt64(p) == seen; i++ {
+	for i := 0; i < briefYields && atomic.LoadInt64(p) == seen; i++ {
 		runtime.Gosched()
 	}
 }
 
-// SyncInboundStores: stores are done at once.
+// SyncInboundStores has nothing to do: stores take effect at once.
 func (t *transport) SyncInboundStores() error { return nil }
 
-// HandedOver lets other goroutines run.
+// HandedOver yields to other goroutines.
 func (t *transport) HandedOver(int) { runtime.Gosched() }
 
 func (t *transport) Wake(target int) { t.s.wake(target) }
@@ -155,7 +155,7 @@ const (
 	spins  = 30  // reads of the word before the first yield
 	yields = 100 // yields before sleep
 
-	lingers = 4 // yields of a SpinBriefly
+	briefYields = 4 // yields of a SpinBriefly
 )
 
 func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
@@ -175,15 +175,15 @@ func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
 		t.z.wake = make(chan struct{}, 1)
 	}
 	for {
-		t.s.sleep(&t.z, target, disp)
+		t.s.enter(&t.z, target, disp)
 		if v := atomic.LoadInt64(p); c.Holds(v) {
-			t.s.rise(&t.z)
+			t.s.leave(&t.z)
 			return v, nil
 		}
 		select {
 		case <-t.z.wake:
 		case <-t.c.g.world.failed:
-			t.s.rise(&t.z)
+			t.s.leave(&t.z)
 			return 0, t.c.g.world.peer()
 		}
 		if v := atomic.LoadInt64(p); c.Holds(v) {
@@ -192,8 +192,8 @@ func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
 	}
 }
 
-// Backoff yields; after a thousand tries in a row it sleeps 20 us, so that ranks
-// that wait for one that sleeps do not burn the processors.
+// Backoff yields. From the thousandth try in a row on it sleeps 20 us instead, so that ranks
+// do not burn the processors while the holder of a lock sleeps.
 func (t *transport) Backoff(_, _ int, _ int64, try int) error {
 	if try >= 1000 {
 		time.Sleep(20 * time.Microsecond)

@@ -7,30 +7,29 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// A Model says how long things take on a machine. All times are in nanoseconds, of
-// one clock for the whole job; ranks are those of the job.
+// A Model is the timing of a machine. All times are in nanoseconds of one clock for the
+// whole job; ranks are those of the job.
 type Model interface {
-	Name() string
-	// Issue is called when a rank hands an operation to its NIC: when its CPU is free
-	// again, and when the operation arrives at the target's NIC. first says that
-	// nothing of the rank's is on its way to that target.
+	Name() string // of the machine
+	// Issue is called when a rank hands an operation to its NIC. It returns when the CPU
+	// is free again, and when the operation arrives at the target's NIC. first: no other
+	// operation of the rank is on its way to that target.
 	Issue(now int64, from, to int, kind rma.Kind, words int, first bool) (free, arrives int64)
-	// Serve is called at arrival, in the order of time: when the operation takes effect.
-	// word is the number of the word.
+	// Serve is called at arrival, in the order of time. It returns when the operation takes
+	// effect. word is the number of the word.
 	Serve(now int64, from, to int, kind rma.Kind, words int, word uint64) (effect int64)
-	// Reply is called at the effect: when the origin has seen the answer.
+	// Reply is called at the effect. It returns when the origin has the answer.
 	Reply(now int64, from, to int, kind rma.Kind, words int) (done int64)
-	// Near is what it costs a rank to touch a word in node memory that owner touched
-	// last; owner is negative for nobody.
+	// Near is the time of a rank's access to a word in node memory whose last access was
+	// owner's; a negative owner is none.
 	Near(owner, rank int) int64
-	// Woken is the time from a write in node memory to a waiting rank's going on.
+	// Woken is the time from a write in node memory until a waiting rank resumes.
 	Woken(writer, waiter int) int64
-	// Barrier is the time of a collective call of n ranks, after the last has come.
+	// Barrier is the time of a collective call of n ranks after the last has entered it.
 	Barrier(n int) int64
 }
 
-// Timed runs a body in virtual time: ranks go on when the model says so. It is
-// deterministic.
+// Timed runs a body in virtual time, by a model of a machine. It is deterministic.
 type Timed struct {
 	Node  []int // the node of each rank
 	Model Model
@@ -47,15 +46,15 @@ type Timed struct {
 // A TimedFault stops a rank.
 type TimedFault struct {
 	Rank int
-	At   int64 // when, at the rank's next step after it
-	For  int64 // how long; 0 for ever
+	At   int64 // ns; the rank stops at its next step after it
+	For  int64 // ns; 0 for ever
 }
 
-// Elapsed says what a run took.
+// Elapsed is what a run took.
 type Elapsed struct {
 	Now        int64 // virtual time at the end
 	Operations int64 // on windows, polls included
-	Events     int64
+	Events     int64 // of the simulation
 }
 
 // ErrTime is wrapped when a run takes longer than MaxTime.
@@ -67,25 +66,25 @@ type clock struct {
 	w       *world
 	now     int64
 	events  heap
-	ops     []*operation // on their way, by number
+	ops     []*operation // under way, by number
 	spare   []int32
 	elapsed Elapsed
 }
 
-// timed is a rank's part in virtual time.
-type timed struct {
-	now     int64      // its own time; ahead of the clock while it runs
-	left    int        // operations that its flush waits for
-	ends    int64      // when the last of them is known to have taken effect
+// timedState is a rank's part in virtual time.
+type timedState struct {
+	now     int64      // the rank's time, ahead of the clock's while it runs
+	left    int        // operations that the rank's Flush waits for
+	ends    int64      // when the answer of the last of them is there
 	next    int32      // 1 + the rank that waits at the same word
-	polling *operation // that it waits for alone
+	polling *operation // the only one that the rank waits for
 	fault   int
 }
 
-func (t *timed) reset() { *t = timed{} }
+func (t *timedState) reset() { *t = timedState{} }
 
-// Run runs body on every rank and returns when all have returned: nil if all did so
-// with nil. If nobody can go on, the error wraps ErrDeadlock.
+// Run runs body on every rank and returns when all have returned, nil if all returned nil.
+// The error of a state in which no rank can continue wraps ErrDeadlock.
 func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
 	w := newWorld(t.Node)
 	k := &clock{Timed: t, w: w}
@@ -109,11 +108,11 @@ func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
 // tickEvery is how many events lie between two calls of Tick.
 const tickEvery = 1 << 14
 
-// run makes events happen in the order of time.
+// run handles events in the order of time.
 func (k *clock) run() error {
 	w := k.w
 	for w.alive > 0 {
-		if len(w.ready) > 0 { // somebody failed, and lets the others go
+		if len(w.ready) > 0 { // a rank failed, which ended all waits
 			w.run()
 			continue
 		}
@@ -121,13 +120,13 @@ func (k *clock) run() error {
 			return w.failed
 		}
 		if len(k.events.e) == 0 {
-			return fmt.Errorf("%w at %d ns: %s", ErrDeadlock, k.now, k.whoWaits())
+			return fmt.Errorf("%w at %d ns: %s", ErrDeadlock, k.now, k.describeWaits())
 		}
 		e := k.events.pop()
 		k.now = e.at
 		k.elapsed.Events++
 		if k.MaxTime > 0 && k.now > k.MaxTime {
-			return fmt.Errorf("%w: %d ns, and %s", ErrTime, k.MaxTime, k.whoWaits())
+			return fmt.Errorf("%w: %d ns, and %s", ErrTime, k.MaxTime, k.describeWaits())
 		}
 		if k.Tick != nil && k.elapsed.Events%tickEvery == 0 {
 			if err := k.Tick(k.now); err != nil {
@@ -151,7 +150,7 @@ func (k *clock) run() error {
 	return nil
 }
 
-// stopped reports whether a fault keeps a rank from going on now.
+// stopped reports whether a fault stops a rank now.
 func (k *clock) stopped(r *rank) bool {
 	for i, f := range k.Faults {
 		if f.Rank != r.id || k.now < f.At || r.fault > i {
@@ -168,12 +167,12 @@ func (k *clock) stopped(r *rank) bool {
 
 func (k *clock) name() string { return k.Model.Name() }
 
-// push lets something happen: a rank go on, for ^rank, or an operation go on.
+// push schedules an event: the resumption of a rank, for ^rank, or the progress of an
+// operation, for its number.
 func (k *clock) push(at int64, what int32) { k.events.push(at, what) }
 
-// at brings the clock to a rank's own time, letting everything happen that comes
-// before.
-func (k *clock) at(r *rank) {
+// catchUp advances the clock to a rank's time, after all earlier events.
+func (k *clock) catchUp(r *rank) {
 	if len(k.events.e) > 0 && k.events.e[0].at < r.now {
 		k.push(r.now, ^int32(r.id))
 		r.park(sleeping)
@@ -188,9 +187,9 @@ func (k *clock) sleep(r *rank, ns int64) {
 	r.park(sleeping)
 }
 
-// meeting lets the ranks of a group go on.
+// meeting schedules the ranks of a group after a collective call.
 func (k *clock) meeting(g *group, last *rank) {
-	k.at(last)
+	k.catchUp(last)
 	at := k.now + k.Model.Barrier(len(g.ranks))
 	for _, r := range g.ranks {
 		if r != last {
@@ -202,7 +201,7 @@ func (k *clock) meeting(g *group, last *rank) {
 	last.park(sleeping)
 }
 
-// send puts an operation on its way.
+// send hands an operation to the network.
 func (k *clock) send(r *rank, o *operation) {
 	from, to := r.id, o.seg.group.ranks[o.Target].id
 	first, after := true, int64(0)
@@ -231,8 +230,7 @@ func (k *clock) send(r *rank, o *operation) {
 	k.push(arrives, n)
 }
 
-// atomic is the kind of an operation to the network: an accumulate that only reads
-// or replaces a flag word is none, and a Put of a far word is an atomic.
+// atomic is the kind of an operation for the network: Put and Get of a far word are atomics.
 func (o *operation) atomic() rma.Kind {
 	if o.Class == rma.Far && o.Kind == rma.KindPut {
 		return rma.KindAccumulate
@@ -243,8 +241,7 @@ func (o *operation) atomic() rma.Kind {
 	return o.Kind
 }
 
-// arrived serves an operation that has arrived, or lets one take effect that was
-// served.
+// arrived serves an operation at its arrival, and has it take effect when it is served.
 func (k *clock) arrived(n int32) {
 	o := k.ops[n]
 	r := k.w.ranks[o.rank]
@@ -278,18 +275,18 @@ func (k *clock) arrived(n int32) {
 	}
 }
 
-// waitsFor reports whether a rank's flush waits for an operation.
+// waitsFor reports whether a rank's Flush waits for an operation.
 func (r *rank) waitsFor(o *operation) bool {
 	if r.polling != nil {
 		return o == r.polling
 	}
-	return o.seg == r.seg && (r.at < 0 || o.Target == r.at) && !o.poll
+	return o.seg == r.seg && (r.target < 0 || o.Target == r.target) && !o.poll
 }
 
-// effect does an operation on memory and tells those who wait for its words.
+// effect does an operation on memory and wakes the ranks that wait for its words.
 func (k *clock) effect(r *rank, o *operation) {
 	for o.next = 0; o.next < o.Words(); o.next++ {
-		before, after, wrote := o.take()
+		before, after, wrote := o.apply()
 		switch {
 		case o.finds():
 			o.seen = before
@@ -302,13 +299,13 @@ func (k *clock) effect(r *rank, o *operation) {
 			f()
 		}
 		if wrote && after != before && o.seg.waits != nil {
-			k.tell(o.seg, o.Target*o.seg.words+o.Disp+o.next, after, r.id)
+			k.wakeWaiters(o.seg, o.Target*o.seg.words+o.Disp+o.next, after, r.id)
 		}
 	}
 }
 
-// tell lets ranks go on that wait for a word.
-func (k *clock) tell(s *segment, word int, value int64, writer int) {
+// wakeWaiters schedules the ranks that wait for a word, now that it has the value.
+func (k *clock) wakeWaiters(s *segment, word int, value int64, writer int) {
 	at := &s.waits[word]
 	for *at != 0 {
 		r := k.w.ranks[*at-1]
@@ -321,18 +318,18 @@ func (k *clock) tell(s *segment, word int, value int64, writer int) {
 	}
 }
 
-// wait parks a rank until somebody changes its word.
-func (k *clock) wait(r *rank, s state) {
+// park suspends a rank until its word changes.
+func (k *clock) park(r *rank, s state) {
 	if r.seg.waits == nil {
 		r.seg.waits = make([]int32, len(r.seg.mem))
 	}
-	head := &r.seg.waits[r.at*r.seg.words+r.disp]
+	head := &r.seg.waits[r.target*r.seg.words+r.disp]
 	r.next = *head
 	*head = int32(r.id) + 1
 	r.park(s)
 }
 
-func (k *clock) whoWaits() string {
+func (k *clock) describeWaits() string {
 	e := &search{w: k.w}
-	return e.whoWaits()
+	return e.describeWaits()
 }

@@ -48,18 +48,18 @@ func newGroup(ranks []*rank, node []int) *group {
 // mates reports whether two ranks share memory.
 func (g *group) mates(a, b int) bool { return g.where[a] == g.where[b] }
 
-// meet brings every rank's value to combine, which the last rank runs; what it
-// returns goes to all. An error of combine is everybody's.
+// meet is a collective call: the last rank to enter it runs combine on the values of all,
+// and all return its result. An error of combine is every rank's.
 func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 	g, w := c.g, c.r.w
-	if c.r.page != nil {
+	if c.r.memo != nil {
 		c.r.ask(request{state: leaving})
 	}
 	if w.failed != nil {
 		return nil, w.peer()
 	}
 	if g.arrived == 0 {
-		g.brought = make([]any, len(g.ranks)) // its own: who is slow still reads it
+		g.brought = make([]any, len(g.ranks)) // not reused: slow ranks still read the last one
 	}
 	g.brought[c.rank] = v
 	g.arrived++
@@ -86,8 +86,7 @@ func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 	return c.r.met, nil
 }
 
-// meeting lets the ranks of a group go on after a collective call that last has
-// completed.
+// meeting resumes the ranks of a group after a collective call that last has completed.
 func (w *world) meeting(g *group, last *rank) {
 	if w.clock != nil {
 		w.clock.meeting(g, last)
@@ -101,19 +100,24 @@ func (w *world) meeting(g *group, last *rank) {
 	}
 }
 
-// know lets each rank know all that the others know.
+// know adds the histories of all ranks to that of each.
 func (g *group) know() {
 	known := uint64(0)
 	for _, r := range g.ranks {
 		known += mix(uint64(r.id)+1, r.history)
 	}
 	for _, r := range g.ranks {
-		r.history = told(r.history, int64(known))
+		r.history = learnt(r.history, int64(known))
 	}
 }
 
-func (c *Comm) Rank() int      { return c.rank }
-func (c *Comm) Size() int      { return len(c.g.ranks) }
+// Rank is of rma.Comm.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size is of rma.Comm.
+func (c *Comm) Size() int { return len(c.g.ranks) }
+
+// Node is of rma.Comm.
 func (c *Comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
 
 // Simulated is for rma.Simulated.
@@ -128,6 +132,7 @@ func (c *Comm) Describe() string {
 	return "sim, schedules searched"
 }
 
+// Barrier is of rma.Comm.
 func (c *Comm) Barrier() error {
 	_, err := c.meet(nil, nil)
 	return err
@@ -166,6 +171,7 @@ func (c *Comm) Allgather(words []int64) ([]int64, error) {
 // member is what a rank brings to a Split.
 type member struct{ color, key, rank int }
 
+// Split is of rma.Comm.
 func (c *Comm) Split(color, key int) (rma.Comm, error) {
 	out, err := c.meet(member{color, key, c.rank}, func(brought []any) any { return split(c.g, brought) })
 	if err != nil || color < 0 {
@@ -209,6 +215,7 @@ func split(g *group, brought []any) []*Comm {
 	return out
 }
 
+// Allocate is of rma.Comm.
 func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	err := spec.Validate()
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Begin gives the schedule to the Scheduler from here on. Collective over all ranks
-// of a search; nothing may be unflushed.
+// Begin gives the schedule to the Scheduler until End. Collective over all ranks of a
+// search; no operation may be pending.
 func (c *Comm) Begin() error {
-	c.r.counts, c.r.lands, c.r.due = Counts{}, c.r.lands[:0], 0
-	if c.r.page != nil {
+	c.r.counts, c.r.bulkWords, c.r.bulkDue = Counts{}, c.r.bulkWords[:0], 0
+	if c.r.memo != nil {
 		return nil
 	}
 	_, err := c.meet(nil, func([]any) any {
 		if e := c.r.w.search; e != nil {
 			e.keep()
-			e.on, e.state.Last = true, -1
+			e.exploring, e.state.Last = true, -1
 			for _, r := range e.w.ranks {
-				r.searched.reset()
+				r.searchState.reset()
 			}
 		}
 		return nil
@@ -27,39 +27,39 @@ func (c *Comm) Begin() error {
 	return err
 }
 
-// Keep, called by all ranks of a search before the same Begin, lets the windows that they
-// have live through all executions. At every Begin they hold what they held at this one.
+// Keep keeps the windows of the ranks for all executions of a search. All ranks call it
+// before the same Begin. At every Begin the windows hold what they held at this one.
 func (c *Comm) Keep() {
 	if e := c.r.w.search; e != nil {
 		e.keepers++
 	}
 }
 
-// kept is what Keep keeps.
+// kept is the content of the windows that Keep keeps.
 type kept struct {
-	words [][]int64 // of each segment
-	mem   uint64
-	looks int64
+	words      [][]int64 // of each segment
+	mem        uint64
+	clockReads int64
 }
 
-// keep keeps, or puts back what was kept.
+// keep saves the content of the windows, or restores it.
 func (e *search) keep() {
 	switch k := e.kept; {
 	case k != nil:
 		for i, s := range e.w.segments {
 			copy(s.mem, k.words[i])
 		}
-		e.mem, e.looks = k.mem, k.looks
+		e.mem, e.clockReads = k.mem, k.clockReads
 	case e.keepers == len(e.w.ranks):
-		e.kept = &kept{mem: e.mem, looks: e.looks}
+		e.kept = &kept{mem: e.mem, clockReads: e.clockReads}
 		for _, s := range e.w.segments {
 			e.kept.words = append(e.kept.words, slices.Clone(s.mem))
 		}
 	}
 }
 
-// End takes the schedule back. Collective. What ranks have not flushed by then may
-// have had no effect.
+// End takes the schedule from the Scheduler. Collective. Operations that are pending then
+// take effect before it or never.
 func (c *Comm) End() error {
 	e := c.r.w.search
 	open, err := c.meet(nil, func([]any) any {
@@ -71,80 +71,79 @@ func (c *Comm) End() error {
 				return true
 			}
 		}
-		e.on = false
+		e.exploring = false
 		return false
 	})
 	if err != nil || !open.(bool) {
 		return err
 	}
-	if c.r.id == 0 { // some of it may still take effect before the end
+	if c.r.id == 0 { // pending operations may still take effect before the end
 		c.r.ask(request{state: ending})
-		e.on = false
+		e.exploring = false
 	}
 	return c.Barrier()
 }
 
-// Home says that the rank's state, apart from operations that it has not flushed, is
-// described by state(): states with equal numbers go on alike. It is what lets a search
-// see that it has been at a state before.
+// Home declares that state() is a hash of the rank's state, pending operations excepted.
+// Ranks whose hashes are equal must behave alike from then on. A search recognises states
+// by it.
 func (c *Comm) Home(state func() uint64) {
 	r := c.r
 	switch {
-	case r.w.search == nil || r.behind:
-	case r.page != nil:
+	case r.w.search == nil || r.lagging:
+	case r.memo != nil:
 		h := state()
 		r.home(h)
-		r.write(deed{home: h})
+		r.record(action{home: h})
 	default:
 		r.home(r.w.search.home(r.id, state))
 	}
 }
 
-// home is Home of a state.
+// home is Home, by the hash.
 func (r *rank) home(h uint64) {
-	r.history, r.issued = told(1<<40, int64(h)), 0
+	r.history, r.issued = learnt(1<<40, int64(h)), 0
 	for i, o := range r.pending {
 		o.number = 1<<50 + uint64(i)
-		x := told(o.number, int64(o.Kind)<<8|int64(o.Op))
+		x := learnt(o.number, int64(o.Kind)<<8|int64(o.Op))
 		for _, v := range [...]int64{int64(o.seg.key(o.Target, o.Disp)), o.Operand, o.Compare, int64(o.next), int64(o.Words())} {
-			x = told(x, v)
+			x = learnt(x, v)
 		}
 		if o.Kind == rma.KindPutBulk {
 			for _, v := range o.Data {
-				x = told(x, v)
+				x = learnt(x, v)
 			}
 		}
 		r.history += x
 		if o.half {
-			r.history += told(halfway|o.number, o.seen)
+			r.history += learnt(halfway|o.number, o.seen)
 		}
 	}
 	for _, f := range r.results {
-		r.history += told(told(1<<51+uint64(f.slot), int64(f.seg.key(f.target, 0))), f.value)
+		r.history += learnt(learnt(1<<51+uint64(f.slot), int64(f.seg.key(f.target, 0))), f.value)
 	}
 	r.before, r.beforeIssued, r.beforeOpen = r.history, 0, true
 }
 
-// home is state(), which is not called again where the execution is as the last one.
+// home returns state(), or the hash of the last execution within the common steps.
 func (e *search) home(rank int, state func() uint64) uint64 {
 	depth := e.state.Depth
-	if h := e.homes; e.homed >= len(h) || h[e.homed].rank != rank || h[e.homed].depth != depth || depth > e.same {
+	if h := e.homes; e.homed >= len(h) || h[e.homed].rank != rank || h[e.homed].depth != depth || depth > e.prefix {
 		e.homes = append(h[:e.homed], home{rank, depth, state()})
 	}
 	e.homed++
 	return e.homes[e.homed-1].h
 }
 
-// Visible says that the check saw this moment: a search does not take schedules for
-// alike in which such moments come in another order.
+// Visible says that the check depends on the order of this call among those of other ranks:
+// a search then tells schedules apart in which the order differs.
 func (c *Comm) Visible() {
 	if e := c.r.w.search; e != nil {
 		e.state.Visible = true
 	}
 }
 
-// Doorway calls f when the rank's next atomic operation takes effect that changes a
-// word. Until then it is as if the rank had not come.
+// Doorway calls f when the rank's next atomic operation that changes a word takes effect.
 func (c *Comm) Doorway(f func()) { c.r.doorway = f }
 
 // Counts counts what the rank did since Begin.
@@ -157,14 +156,14 @@ func (c *Comm) Mark(format string, args ...any) {
 	}
 }
 
-// Extra adds to the hash of the state what a check keeps beside it.
+// Extra adds the hash of a check's own state to that of the search's state.
 func (c *Comm) Extra(hash func() uint64) {
 	if e := c.r.w.search; e != nil {
 		e.extra = hash
 	}
 }
 
-// Fail ends the execution: a check found something wrong.
+// Fail ends the execution with an error that a check found.
 func (c *Comm) Fail(err error) {
 	w := c.r.w
 	if w.search == nil {
@@ -173,28 +172,29 @@ func (c *Comm) Fail(err error) {
 	if w.search.violation == nil {
 		w.search.violation = err
 	}
-	if !w.search.acting {
+	if !w.search.replaying {
 		c.r.park(sleeping)
 	}
 }
 
-// clockNs is what reading the clock takes, so that who waits by looking at it gets on.
+// clockNs is the time that a reading of the clock takes. Without it a loop that waits for
+// the clock would never end.
 const clockNs = 20
 
-// Now is the virtual time; in a search it goes on by a microsecond whenever somebody
-// looks at it, or a step is done.
+// Now is the virtual time. In a search it advances by a microsecond at every reading and at
+// every step.
 func (c *Comm) Now() int64 {
 	if e := c.r.w.search; e != nil {
-		c.r.unwritten()
-		e.looks++
-		return (e.looks + int64(len(e.choices))) * 1000
+		c.r.impure()
+		e.clockReads++
+		return (e.clockReads + int64(len(e.choices))) * 1000
 	}
 	c.r.now += clockNs
 	return c.r.now
 }
 
-// Sleep lets others go on: in virtual time for ns nanoseconds, in a search for as many
-// steps as the schedule says, and Now goes on by ns.
+// Sleep suspends the rank: in virtual time for ns nanoseconds, in a search for as many steps
+// as the schedule says, while Now advances by ns.
 func (c *Comm) Sleep(ns int64) {
 	if w := c.r.w; w.clock != nil {
 		w.clock.sleep(c.r, ns)
@@ -203,5 +203,5 @@ func (c *Comm) Sleep(ns int64) {
 	c.r.ask(request{state: sleeping, us: (max(ns, 0) + 999) / 1000})
 }
 
-// Rank in the job, not in a part of it.
-func (c *Comm) World() int { return c.r.id }
+// WorldRank is the caller's rank in the job, also on a part of it that Split made.
+func (c *Comm) WorldRank() int { return c.r.id }

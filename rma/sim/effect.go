@@ -2,38 +2,38 @@ package sim
 
 import "github.com/rmalock/rmalock/rma"
 
-// do makes a step happen.
+// do does a step.
 func (e *search) do(step Step) {
 	r := e.w.ranks[step.Rank]
 	s := &e.state
 	s.Did, s.Last, s.Visible, s.Beaten = step, step.Rank, false, -1
-	if e.on {
+	if e.exploring {
 		s.Depth++
 		r.steps++
 	}
-	if step.Op == 0 {
-		r.history += told(r.issued, e.found(r))
+	if step.OpIndex < 0 {
+		r.history += learnt(r.issued, e.observe(r))
 		r.issued++
 		r.wake()
 		return
 	}
-	e.effect(r, step.Op-1)
-	if r.state == flushing && !r.owes(r.seg, r.at) && !e.stops(r) {
+	e.effect(r, step.OpIndex)
+	if r.state == flushing && !r.owes(r.seg, r.target) && !e.stops(r) {
 		r.wake()
 	}
 }
 
-// found is what a waiting rank sees when it wakes.
-func (e *search) found(r *rank) int64 {
+// observe is the value that a waiting rank reads when it wakes.
+func (e *search) observe(r *rank) int64 {
 	if r.state != awaiting && r.state != pausing {
 		return 0
 	}
-	v := *r.seg.word(r.at, r.disp)
+	v := *r.seg.word(r.target, r.disp)
 	if e.tracing {
-		e.note(Event{Rank: r.id, Kind: EventSees, Seg: r.seg, Target: r.at, Disp: r.disp, After: v})
+		e.note(Event{Rank: r.id, Kind: EventSees, Seg: r.seg, Target: r.target, Disp: r.disp, After: v})
 	}
 	if r.state == pausing {
-		return 0 // it is not told
+		return 0 // Backoff returns no value
 	}
 	return v
 }
@@ -49,7 +49,7 @@ func (r *rank) owes(s *segment, target int) bool {
 	return false
 }
 
-// effect lets a pending operation take effect, or its next word or half.
+// effect has a pending operation take effect, or its next word or half.
 func (e *search) effect(r *rank, i int) {
 	o := r.pending[i]
 	key := o.seg.key(o.Target, o.Disp+o.next)
@@ -59,7 +59,7 @@ func (e *search) effect(r *rank, i int) {
 		}
 		o.half, o.seen = true, *o.seg.word(o.Target, o.Disp)
 		e.nic[key] = o
-		r.history += told(halfway|o.number, o.seen)
+		r.history += learnt(halfway|o.number, o.seen)
 		if e.tracing {
 			e.note(Event{Rank: r.id, Kind: EventHalf, Seg: o.seg, Target: o.Target, Disp: o.Disp, Op: o.Operation, Before: o.seen})
 		}
@@ -67,22 +67,22 @@ func (e *search) effect(r *rank, i int) {
 	}
 	if o.half { // the second half: what it read may be old
 		delete(e.nic, key)
-		r.history -= told(halfway|o.number, o.seen)
+		r.history -= learnt(halfway|o.number, o.seen)
 		p := o.seg.word(o.Target, o.Disp)
 		now := *p
 		*p = o.seen
-		before, after, wrote := o.take()
+		before, after, wrote := o.apply()
 		if !wrote {
 			*p, after = now, now
 		}
 		e.changed(r, o, key, now, after, before)
-		r.pass(wrote)
+		r.passDoorway(wrote)
 		e.complete(r, i, before)
 		return
 	}
-	before, after, wrote := o.take()
+	before, after, wrote := o.apply()
 	e.changed(r, o, key, before, after, before)
-	r.pass(wrote && o.readsAndWrites())
+	r.passDoorway(wrote && o.readsAndWrites())
 	if o.Kind == rma.KindGetBulk {
 		r.results = append(r.results, result{o.seg, o.Target, o.Slot + o.next, before})
 	}
@@ -91,25 +91,25 @@ func (e *search) effect(r *rank, i int) {
 		if o.Kind == rma.KindPutBulk {
 			found = 0
 		}
-		r.history += told(bulkWord|uint64(o.next+1)<<32^o.number, found)
+		r.history += learnt(bulkWord|uint64(o.next+1)<<32^o.number, found)
 	}
 	if o.next++; o.next == o.Words() {
 		e.complete(r, i, before)
 	}
 }
 
-// pass calls the rank's doorway when an atomic operation has changed a word.
-func (r *rank) pass(changed bool) {
+// passDoorway calls the rank's doorway when an atomic operation has changed a word.
+func (r *rank) passDoorway(changed bool) {
 	if f := r.doorway; f != nil && changed {
 		r.doorway = nil
 		f()
 	}
 }
 
-// What a rank learns has the number of the operation that tells it, and one of these.
+// Keys of a rank's history: the number of the operation, and one of these.
 const (
 	halfway  = 1 << 61 // the first half of an operation
-	bulkWord = 1 << 60 // a word of a bulk operation, and its place there, from bit 32 on
+	bulkWord = 1 << 60 // a word of a bulk operation, its index from bit 32 on
 )
 
 // readsAndWrites reports whether a NIC does the operation in two halves.
@@ -120,7 +120,7 @@ func (o *operation) readsAndWrites() bool {
 // changed notes what an effect did to a word.
 func (e *search) changed(r *rank, o *operation, key uint64, was, is, found int64) {
 	if was != is && e.paused > 0 {
-		e.ring(key)
+		e.markChanged(key)
 	}
 	e.mem += mix(key, uint64(is)) - mix(key, uint64(was))
 	if e.tracing {
@@ -128,21 +128,21 @@ func (e *search) changed(r *rank, o *operation, key uint64, was, is, found int64
 	}
 }
 
-// rungMark is in the history of a rank that was rung and has not gone on.
-const rungMark = 0x9E3779B97F4A7C15
+// changedMark is part of the history of a rank in Backoff whose word has changed.
+const changedMark = 0x9E3779B97F4A7C15
 
-// ring lets ranks go on that wait for a word to change. It may hold again what they
-// saw when they come to look: other words have changed too.
-func (e *search) ring(key uint64) {
+// markChanged notes for the ranks in Backoff on a word that it has changed. They may wake
+// even if it gets its former value back, since other words have changed too.
+func (e *search) markChanged(key uint64) {
 	for _, r := range e.w.ranks {
-		if r.state == pausing && !r.rung && r.seg.key(r.at, r.disp) == key {
-			r.rung = true
-			r.history += rungMark
+		if r.state == pausing && !r.changed && r.seg.key(r.target, r.disp) == key {
+			r.changed = true
+			r.history += changedMark
 		}
 	}
 }
 
-// complete takes an operation from the pending ones.
+// complete removes an operation from the pending ones.
 func (e *search) complete(r *rank, i int, found int64) {
 	o := r.pending[i]
 	copy(r.pending[i:], r.pending[i+1:])
@@ -152,7 +152,7 @@ func (e *search) complete(r *rank, i int, found int64) {
 	} else {
 		found = 0
 	}
-	r.history += told(o.number, found)
+	r.history += learnt(o.number, found)
 	if o.Class == rma.Flag && o.Kind.Writes() {
 		e.unwrite(r, o)
 	}

@@ -5,51 +5,51 @@ import (
 	"slices"
 )
 
-// Exhaustive goes depth-first through all schedules that can lead to different
-// states, without the tries that cannot succeed. Two reductions keep it finite and
-// short: a state seen before, by its hash, is not gone into again, and of two steps
-// that commute (of different ranks, not on one word unless both read, not both seen by
-// the check) only one order is followed, by sleep sets (Godefroid, LNCS 1032, chapters
-// 5 and 6.2).
+// Exhaustive explores, depth first, all schedules that can lead to different states, idle
+// steps excepted. Two reductions keep it finite and short. A state whose hash was seen
+// before is not explored again. Of two steps that commute only one order is explored, by
+// sleep sets (Godefroid, LNCS 1032, chapters 5 and 6.2). Steps commute if they are of
+// different ranks, not on one word unless both read, and not both visible to the check.
 //
-// With a bound on preemptions of 0 or more, a schedule may leave a rank that could go
-// on only so often; then all orders are followed.
+// With a bound on preemptions of 0 or more, a schedule may leave a rank that could continue
+// at most so often; then all orders are explored.
 //
-// It is for up to 64 steps that can come next. Sleep sets hold steps of the first 8 ranks, of
-// the first 7 operations pending of each.
-func Exhaustive(preemptions int) *Exhaustion {
-	return &Exhaustion{bound: preemptions, seen: newTable()}
+// At most 64 steps can come next. Sleep sets hold steps of the first 8 ranks, of the first 7
+// pending operations of each.
+func Exhaustive(preemptions int) *ExhaustiveSearch {
+	return &ExhaustiveSearch{bound: preemptions, seen: newTable()}
 }
 
 // Unbounded is the bound of an Exhaustive without one.
 const Unbounded = -1
 
-// An Exhaustion is the Scheduler of Exhaustive.
-type Exhaustion struct {
+// An ExhaustiveSearch is the Scheduler of Exhaustive.
+type ExhaustiveSearch struct {
 	bound  int
 	seen   table // by hash; unbounded: steps that slept there; bounded: preemptions left, plus 1
 	frames []frame
 	begun  bool
 	state  *State
-	Limit  int64 // executions after which it gives up; 0 for none
-	Left   bool  // it gave up
+	Limit  int64 // executions after which the search gives up; 0 for none
+	Left   bool  // the search gave up
 	runs   int64
 }
 
-// frame is a state on the way of the present execution.
+// frame is a state of the present execution.
 type frame struct {
 	steps   []Step
 	choice  int
-	open    uint64 // steps to go into, by index
-	done    uint64 // gone into already, or asleep
-	visible uint64 // of those, the ones that the check saw
+	open    uint64 // steps to explore, by index
+	done    uint64 // explored already, or asleep
+	visible uint64 // those of done that were visible to the check
 	used    int    // preemptions
 }
 
 // States is the number of states seen.
-func (x *Exhaustion) States() int { return x.seen.held }
+func (x *ExhaustiveSearch) States() int { return x.seen.used }
 
-func (x *Exhaustion) Begin() bool {
+// Begin is of Scheduler.
+func (x *ExhaustiveSearch) Begin() bool {
 	if !x.begun {
 		x.begun = true
 		return true
@@ -61,16 +61,17 @@ func (x *Exhaustion) Begin() bool {
 	return len(x.frames) > 0
 }
 
-// follows: all but the last choice is as before.
-func (x *Exhaustion) follows() int { return max(0, len(x.frames)-1) }
+// follows: all choices but the last are as before.
+func (x *ExhaustiveSearch) follows() int { return max(0, len(x.frames)-1) }
 
-// branches: more than the choice of the last state is open.
-func (x *Exhaustion) branches() bool {
+// branches: another choice of the last state is open.
+func (x *ExhaustiveSearch) branches() bool {
 	f := &x.frames[len(x.frames)-1]
 	return x.state.Depth == len(x.frames)-1 && f.open&^f.done&^(1<<f.choice) != 0
 }
 
-func (x *Exhaustion) Next(s *State) int {
+// Next is of Scheduler.
+func (x *ExhaustiveSearch) Next(s *State) int {
 	x.state = s
 	d := s.Depth
 	if d < len(x.frames) {
@@ -99,8 +100,8 @@ func (x *Exhaustion) Next(s *State) int {
 	return f.choice
 }
 
-// push makes the frame of a new state; its memory is used again.
-func (x *Exhaustion) push(s *State) *frame {
+// push makes the frame of a new state, in memory of an earlier one.
+func (x *ExhaustiveSearch) push(s *State) *frame {
 	if len(x.frames) < cap(x.frames) {
 		x.frames = x.frames[:len(x.frames)+1]
 	} else {
@@ -116,8 +117,8 @@ func (x *Exhaustion) push(s *State) *frame {
 	return f
 }
 
-// note keeps whether the check saw the last step.
-func (x *Exhaustion) note() {
+// note notes whether the last step was visible to the check.
+func (x *ExhaustiveSearch) note() {
 	f := &x.frames[min(x.state.Depth, len(x.frames))-1]
 	if x.state.Visible {
 		f.visible |= 1 << f.choice
@@ -126,9 +127,9 @@ func (x *Exhaustion) note() {
 	}
 }
 
-// inherit puts steps to sleep that were gone into before the parent's present one and
-// commute with it.
-func (x *Exhaustion) inherit(parent, f *frame, s *State) {
+// inherit puts steps to sleep that were explored before the parent's present one and commute
+// with it.
+func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 	if x.bound >= 0 || s.Counted {
 		return
 	}
@@ -141,7 +142,7 @@ func (x *Exhaustion) inherit(parent, f *frame, s *State) {
 			continue
 		}
 		for j := range s.Steps {
-			if s.Steps[j].Rank == u.Rank && s.Steps[j].Op == u.Op {
+			if s.Steps[j].Rank == u.Rank && s.Steps[j].OpIndex == u.OpIndex {
 				f.done |= 1 << j
 				f.visible |= vis << j
 			}
@@ -154,8 +155,8 @@ func commute(a, b *Step) bool {
 	return a.Rank != b.Rank && !a.Ends && !b.Ends && (a.Word != b.Word || a.Word == noWord || !a.Writes && !b.Writes)
 }
 
-// bounded closes the steps that need a preemption too many.
-func (x *Exhaustion) bounded(f *frame, s *State) {
+// bounded drops the steps that exceed the bound on preemptions.
+func (x *ExhaustiveSearch) bounded(f *frame, s *State) {
 	if s.Depth > 0 {
 		p := &x.frames[s.Depth-1]
 		f.used = p.used + preempts(p.steps, p.choice, x.lastAt(s.Depth-1))
@@ -168,7 +169,7 @@ func (x *Exhaustion) bounded(f *frame, s *State) {
 }
 
 // lastAt is the rank whose step led to a frame.
-func (x *Exhaustion) lastAt(depth int) int {
+func (x *ExhaustiveSearch) lastAt(depth int) int {
 	if depth == 0 {
 		return -1
 	}
@@ -176,7 +177,7 @@ func (x *Exhaustion) lastAt(depth int) int {
 	return p.steps[p.choice].Rank
 }
 
-// preempts is 1 if step i leaves a rank that could go on.
+// preempts is 1 if step i leaves a rank that could continue.
 func preempts(steps []Step, i, last int) int {
 	if steps[i].Rank != last && goesOn(steps, last) {
 		return 1
@@ -194,16 +195,15 @@ func goesOn(steps []Step, rank int) bool {
 	return false
 }
 
-// fresh reports whether something at the state was not gone into yet, and closes what
-// was.
-func (x *Exhaustion) fresh(f *frame, s *State) bool {
+// fresh reports whether a step of the state was not explored yet, and drops those that were.
+func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 	h := s.Hash()
 	if x.bound >= 0 {
-		if goesOn(f.steps, s.Last) { // otherwise nobody is left, whoever is next
+		if goesOn(f.steps, s.Last) { // otherwise any next step is no preemption
 			h += mix(1<<62, uint64(s.Last+2))
 		}
 		left := uint64(x.bound-f.used) + 1
-		most, _ := x.seen.at(h)
+		most, _ := x.seen.lookup(h)
 		if *most >= left {
 			return false
 		}
@@ -211,7 +211,7 @@ func (x *Exhaustion) fresh(f *frame, s *State) bool {
 		return true
 	}
 	asleep := names(f.steps, f.done)
-	slept, was := x.seen.at(h)
+	slept, was := x.seen.lookup(h)
 	if !was {
 		*slept = asleep
 		return true
@@ -221,7 +221,7 @@ func (x *Exhaustion) fresh(f *frame, s *State) bool {
 	if before&^asleep == 0 {
 		return false
 	}
-	for i := range f.steps { // what slept then and is awake now; the rest was gone into then
+	for i := range f.steps { // only what slept then and is awake now; the rest was explored then
 		if before&bit(&f.steps[i]) == 0 {
 			f.open &^= 1 << i
 			f.done &^= 1 << i
@@ -230,13 +230,13 @@ func (x *Exhaustion) fresh(f *frame, s *State) bool {
 	return f.open&^f.done != 0
 }
 
-// bit is a step's in a set that does not depend on what else is possible; 0 for a step that
-// does not sleep.
+// bit is the step's bit in a sleep set, the same in every state; 0 for a step that never
+// sleeps.
 func bit(k *Step) uint64 {
-	if k.Rank > 7 || k.Op > 7 {
+	if k.Rank > 7 || k.OpIndex > 6 {
 		return 0
 	}
-	return 1 << (k.Rank*8 + k.Op)
+	return 1 << (k.Rank*8 + k.OpIndex + 1)
 }
 
 func names(steps []Step, set uint64) uint64 {
@@ -247,8 +247,8 @@ func names(steps []Step, set uint64) uint64 {
 	return out
 }
 
-// End goes back to the last state where something is left to go into.
-func (x *Exhaustion) End(failed bool) {
+// End is of Scheduler: it returns to the last state with a step left to explore.
+func (x *ExhaustiveSearch) End(failed bool) {
 	if len(x.frames) > 0 && x.state.Depth == len(x.frames) {
 		x.note()
 	}

@@ -1,16 +1,15 @@
 package sim
 
-// A Fault is what happens to a rank in a search. What it has issued when it stops
-// goes on.
+// A Fault stops a rank in a search. Operations that it has issued by then still take effect.
 type Fault struct {
 	Rank int
-	Step int  // the number of the rank's own steps after which it stops
-	For  int  // the number of all ranks' steps for which it does, or until nobody else can go on; 0 for ever
-	Lost bool // operations towards it have no effect as long as it stops
+	Step int  // own steps of the rank after which it stops
+	For  int  // steps of all ranks until it resumes, or fewer if no other step is left; 0: never
+	Lost bool // operations towards it take no effect while it is stopped
 }
 
-// stop is what has become of a fault.
-type stop struct {
+// faultState is the progress of a fault.
+type faultState struct {
 	since int // 1 + the number of steps when it began
 	over  bool
 }
@@ -28,7 +27,7 @@ func (e *search) stops(r *rank) bool {
 // active reports whether fault i holds the rank r.
 func (e *search) active(i int, r *rank) bool {
 	f, s := &e.Faults[i], &e.faults[i]
-	if !e.on || s.over || r.steps < f.Step {
+	if !e.exploring || s.over || r.steps < f.Step {
 		return false
 	}
 	if s.since == 0 {
@@ -40,7 +39,7 @@ func (e *search) active(i int, r *rank) bool {
 	return !s.over
 }
 
-// resumed ends the faults that stop somebody for a while, if there are any.
+// resumed ends the faults that stop a rank for a while, and reports whether there were any.
 func (e *search) resumed() (any bool) {
 	for i, f := range e.Faults {
 		if f.For > 0 && e.active(i, e.w.ranks[f.Rank]) {
@@ -50,7 +49,7 @@ func (e *search) resumed() (any bool) {
 	return any
 }
 
-// lost reports whether an operation goes to a rank that has stopped and loses them.
+// lost reports whether an operation's target is stopped by a fault with Lost.
 func (e *search) lost(o *operation) bool {
 	target := o.seg.group.ranks[o.Target]
 	for i, f := range e.Faults {
@@ -61,7 +60,7 @@ func (e *search) lost(o *operation) bool {
 	return false
 }
 
-// hashFaults is that of what has become of the faults.
+// hashFaults is the hash of the faults' progress.
 func (e *search) hashFaults() (h uint64) {
 	for i, f := range e.Faults {
 		r, s := e.w.ranks[f.Rank], &e.faults[i]
@@ -72,7 +71,7 @@ func (e *search) hashFaults() (h uint64) {
 		case s.since > 0 && f.For > 0:
 			left = int64(s.since - 1 + f.For - len(e.choices))
 		}
-		h += told(1<<52+uint64(2*i), int64(min(r.steps, f.Step))) + told(1<<52+uint64(2*i+1), left)
+		h += learnt(1<<52+uint64(2*i), int64(min(r.steps, f.Step))) + learnt(1<<52+uint64(2*i+1), left)
 	}
 	return h
 }

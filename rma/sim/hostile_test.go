@@ -349,8 +349,8 @@ func TestCounterLosesUpdates(t *testing.T) {
 	}
 }
 
-// TestFaults: a rank stops for ever, for a while, and messages to it are lost.
-func TestFaults(t *testing.T) {
+// TestFaultStopsARank: a rank stops for ever, for a while, and messages to it are lost.
+func TestFaultStopsARank(t *testing.T) {
 	handOver := []part{
 		func(_ *sim.Comm, w *rma.Window, _ func(...int64)) error {
 			if err := w.PutFlush(1, 1, 1); err != nil { // step 1

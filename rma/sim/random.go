@@ -2,19 +2,18 @@ package sim
 
 import "math/rand/v2"
 
-// idleOneIn is how seldom a random schedule tries again what cannot succeed; it is
-// more seldom where that would come oftener than the step of one rank that can go on.
+// idleOneIn is the number of draws to one idle step, or more where there are many of them:
+// all together they are then drawn as often as the step of one rank.
 const idleOneIn = 32
 
-// crowd is how many ranks those that try again together count for in a random schedule.
-// Where hundreds wait for one word, all of them would otherwise look at it after every
-// change before anybody else goes on.
-const crowd = 4
+// retryWeight bounds the weight of all retries together, in steps of other ranks. Without it
+// hundreds of ranks that wait for one word would all read it before another rank continues.
+const retryWeight = 4
 
-// Random picks among the steps with equal chances, but for those that need not happen,
-// those that cannot find anything new, and tries again of more than four ranks at once:
-// they come more seldom. Every schedule has a chance. In every other execution what
-// nobody flushes hardly takes effect before the end. It runs executions from first on.
+// Random draws among the steps with equal chances, with three exceptions that it draws less
+// often: steps that need not happen, idle steps, and retries of more than four ranks at
+// once. Every schedule has a chance. In every other execution operations without a Flush
+// rarely take effect before the end. first is the number of the first execution.
 func Random(seed uint64, first, executions int64) Scheduler {
 	return &random{seed: seed, next: first, left: executions}
 }
@@ -23,7 +22,7 @@ type random struct {
 	seed uint64
 	next int64
 	left int64
-	lazy int // what nobody flushes takes effect in one of so many picks
+	lazy int // draws to one effect of an operation without a Flush
 	rng  *rand.Rand
 	pcg  rand.PCG
 }
@@ -47,12 +46,12 @@ func (s *random) Next(st *State) int {
 	for try := 0; ; try++ {
 		i := s.rng.IntN(len(st.Steps))
 		k := &st.Steps[i]
-		odds := 1 // it is taken in one of so many picks
+		odds := 1 // draws to one pick
 		switch {
 		case k.Idle:
 			odds = max(idleOneIn, st.Idles)
 		case k.Again:
-			odds = (st.Agains + crowd - 1) / crowd
+			odds = (st.Agains + retryWeight - 1) / retryWeight
 		case !k.Must:
 			odds = s.lazy
 		}
@@ -80,7 +79,7 @@ type pct struct {
 	depth   int
 	longest int         // steps of the longest execution so far
 	rank    []int       // priority of each rank; more is higher
-	lazy    []int       // of its operations that nobody flushes
+	lazy    []int       // of its operations without a Flush
 	changes map[int]int // at which step the rank that runs gets which priority
 	lowest  int
 }
@@ -125,7 +124,7 @@ func (s *pct) Next(st *State) int {
 
 // of is the priority that counts for a step.
 func (s *pct) of(k *Step) *int {
-	if k.Op > 0 && !k.Must {
+	if k.OpIndex >= 0 && !k.Must {
 		return &s.lazy[k.Rank]
 	}
 	return &s.rank[k.Rank]

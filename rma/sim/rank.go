@@ -9,23 +9,23 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// A state is what a rank is doing.
+// A state says what a rank waits for.
 type state uint8
 
 const (
 	running  state = iota
-	flushing       // until its operations towards at are done
+	flushing       // until its operations towards target have taken effect
 	awaiting       // until its word satisfies cond
-	pausing        // until its word no longer holds seen
+	pausing        // in Backoff: until its word is not seen
 	sleeping
 	meeting // in a collective call
-	ending  // until nothing that is not flushed takes effect any more
-	leaving // from a page to a collective call
+	ending  // in End, while pending operations may take effect
+	leaving // a memo tree, at a collective call
 	finished
 )
 
-// A rank is a coroutine: it runs until it must wait for something, and gives the
-// processor back to the engine.
+// A rank is a coroutine: it runs until it must wait, and then suspends itself until the
+// engine resumes it.
 type rank struct {
 	w      *world
 	id     int
@@ -34,31 +34,31 @@ type rank struct {
 	stop   func()
 	yield  func(struct{}) bool
 	in     bool // the coroutine is in a body
-	quits  bool // and is to leave it
+	quits  bool // the body is to end in the middle
 	err    error
 
 	// what it waits for
-	seg  *segment
-	at   int // target rank in seg's group; of a flush, -1 for all
-	disp int
-	cond rma.Cond
-	seen int64
-	met  any // what a collective call came to
+	seg    *segment
+	target int // target rank in seg's group; of a flush, -1 for all
+	disp   int
+	cond   rma.Cond
+	seen   int64
+	met    any // result of a collective call
 
 	pending []*operation // issued, not flushed, in the order of issue
 	results []result     // of operations that took effect and were not flushed
 	spare   []*operation
 
-	counts Counts
-	lands  []*int64 // where the words of bulk operations go that were not flushed
-	due    int      // of these, not there yet
+	counts    Counts
+	bulkWords []*int64 // destinations of pending bulk operations, word by word
+	bulkDue   int      // how many of them are not there yet
 
-	searched
-	timed
-	recalled
+	searchState
+	timedState
+	memoState
 }
 
-// An operation is one that is on its way.
+// An operation is one that was issued and has not completed.
 type operation struct {
 	rma.Operation
 	seg    *segment
@@ -67,7 +67,7 @@ type operation struct {
 	next   int    // word of a bulk operation that is next to take effect
 	cpu    bool   // done by the CPU of the origin's node
 	seen   int64  // what the first half of a split operation read
-	half   bool   // the first half was done
+	half   bool   // the first half has taken effect
 	done   bool
 	poll   bool
 	due    int64 // when it arrives, or takes effect, in virtual time
@@ -75,7 +75,7 @@ type operation struct {
 	ends   int64 // when the origin knows, in virtual time
 }
 
-// result is what an operation found.
+// result is that of an operation which has taken effect.
 type result struct {
 	seg    *segment
 	target int
@@ -98,8 +98,8 @@ func (r *rank) operation(o rma.Operation, s *segment) *operation {
 // aborted ends a coroutine in the middle.
 var aborted = errors.New("sim: aborted")
 
-// loop runs the body of one execution after the other, so that its stack has grown
-// when it counts.
+// loop runs the body once for each execution. One coroutine for all of them keeps its
+// grown stack.
 func (r *rank) loop(yield func(struct{}) bool) {
 	r.yield = yield
 	for {
@@ -108,7 +108,7 @@ func (r *rank) loop(yield func(struct{}) bool) {
 		r.in = false
 		if !r.quits {
 			r.state = finished
-			r.w.left(r)
+			r.w.returned(r)
 		}
 		if !yield(struct{}{}) {
 			return
@@ -132,7 +132,7 @@ func (r *rank) park(s state) {
 	r.state = running
 }
 
-// suspend gives the processor back.
+// suspend returns to the engine.
 func (r *rank) suspend() {
 	if r.quits || !r.yield(struct{}{}) || r.quits {
 		panic(aborted)
@@ -150,9 +150,9 @@ func (r *rank) wake() {
 
 // quit ends the body in the middle.
 func (r *rank) quit() {
-	r.quits, r.behind = true, true // what it defers has no effect
+	r.quits, r.lagging = true, true // deferred calls have no effect
 	r.resume()
-	r.quits, r.behind = false, false
+	r.quits, r.lagging = false, false
 }
 
 func (r *rank) start() { r.resume, r.stop = iter.Pull(r.loop) }

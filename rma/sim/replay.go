@@ -35,7 +35,7 @@ func (s Search) Shrink(f *Failure, tries int, body func(rma.Comm) error) (*Failu
 		tries--
 		p.choices = c
 		g := p.once(e)
-		if g == nil || !alike(f.Err, g.Err) {
+		if g == nil || !sameKind(f.Err, g.Err) {
 			return false
 		}
 		shorter, _ := decode(g.Schedule)
@@ -70,9 +70,9 @@ func weight(choices []int) int {
 	return n + len(choices)
 }
 
-// alike reports whether two errors are of one kind: the same sentinel at the root, or
+// sameKind reports whether two errors are of one kind: the same sentinel at the root, or
 // the same text there.
-func alike(a, b error) bool {
+func sameKind(a, b error) bool {
 	a = root(a)
 	return errors.Is(b, a) || root(b).Error() == a.Error()
 }

@@ -139,8 +139,8 @@ func TestExecutionsByNumber(t *testing.T) {
 	}
 }
 
-// TestShrink: a shorter schedule fails in the same way, and has fewer deviations.
-func TestShrink(t *testing.T) {
+// TestShrinkKeepsTheError: a shorter schedule fails in the same way, and has fewer deviations.
+func TestShrinkKeepsTheError(t *testing.T) {
 	deviations := func(schedule string) (n int) {
 		for _, c := range schedule {
 			if c >= 'a' && c <= 'z' || c == '(' {

@@ -27,31 +27,33 @@ type Search struct {
 
 // A Step is something that can happen next.
 type Step struct {
-	Rank   int
-	Op     int    // 1 + the place of the operation that takes effect among the rank's pending ones; 0: the rank sees its word, or wakes
-	Must   bool   // it must happen sooner or later; an operation that nobody flushes need not
-	Idle   bool   // a try again that cannot find anything new
-	Again  bool   // a try again after the word has changed
-	Word   uint64 // number of the word that it touches; noWord for none
-	Writes bool
-	Ends   bool // it ends the search: what has not taken effect by now never does
+	Rank int
+	// OpIndex is the index, among the rank's pending operations, of the one that takes
+	// effect; -1: the rank wakes.
+	OpIndex int
+	Must    bool   // it must happen sooner or later; an operation without a Flush need not
+	Idle    bool   // a retry whose word has not changed
+	Again   bool   // a retry whose word has changed
+	Word    uint64 // number of the word that it reads or writes; noWord for none
+	Writes  bool
+	Ends    bool // the job's End: operations that have not taken effect by then never do
 }
 
 const noWord = ^uint64(0)
 
 // State is what a Scheduler sees.
 type State struct {
-	Steps []Step // the last rank's first, then by rank; of one rank: its operations, then its waking
-	Last  int    // the rank whose step was last, or -1
+	Steps []Step // those of rank Last first, then by rank; of one rank: its operations, then its wake-up
+	Last  int    // rank of the last step, or -1
 	Depth int    // steps done since Begin
 	Ranks int
 
 	Did     Step // the last step
-	Visible bool // it let a rank pass a Visible mark
-	Beaten  int  // the rank whose last try has just failed, or -1
+	Visible bool // a rank called Comm.Visible after it
+	Beaten  int  // the rank that just entered Backoff, or -1
 	Idles   int  // steps that are Idle
 	Agains  int  // and Again
-	Counted bool // what happens depends on numbers of steps (there are faults): no two steps commute
+	Counted bool // faults count steps, so no two steps commute
 
 	w *world
 }
@@ -59,22 +61,22 @@ type State struct {
 // Hash is a number that two states share only if the same can happen after them.
 func (s *State) Hash() uint64 { return s.w.hash() }
 
-// A Scheduler decides what happens next.
+// A Scheduler chooses the step that happens next.
 type Scheduler interface {
-	// Begin begins an execution, or says that there are no more.
+	// Begin begins an execution, or returns false if there are no more.
 	Begin() bool
-	// Next picks a step by its index in s.Steps. A negative one ends the execution:
-	// all that could follow was seen.
+	// Next returns the index of a step in s.Steps. A negative one ends the execution,
+	// because all that could follow was seen.
 	Next(s *State) int
 	// End ends an execution.
 	End(failed bool)
 }
 
-// A follower is a Scheduler that knows how many steps at the beginning of the
-// execution to come are those of the last: it is not asked for them.
-type follower interface {
+// A prefixKeeper is a Scheduler that knows how many steps the next execution has in common
+// with the last one. Next is not called for them.
+type prefixKeeper interface {
 	follows() int
-	branches() bool // whether it will come back to where it picked the last step
+	branches() bool // another choice is left where Next was called last
 }
 
 // Errors of an execution.
@@ -107,36 +109,36 @@ func (f *Failure) Unwrap() error { return f.Err }
 // search is the engine of Run.
 type search struct {
 	Search
-	w         *world
-	scheduler Scheduler
-	on        bool // between Begin and End
-	state     State
-	choices   []int
-	violation error
-	events    []Event
-	paused    int   // ranks that wait to try again
-	looks     int64 // at the clock
-	tracing   bool
-	mem       uint64 // hash of the memory
-	extra     func() uint64
-	stats     Stats
-	nic       map[uint64]*operation // words that an operation of a NIC is half through with
-	writers   []writer              // of flag words
-	faults    []stop                // by fault
-	way       []Step                // of the last execution
-	same      int                   // steps at the beginning of this one that are those of the last
-	homes     []home                // what Comm.Home was told, in order
-	homed     int                   // of these, in this execution
-	keepers   int                   // ranks that called Comm.Keep
-	recall    bool                  // ranks called Comm.Recall
-	start     func()                // of Comm.Start, or nil
-	acting    bool                  // deeds are done from a page
-	kept      *kept                 // from the Begin on that all had
-	beside    Beside                // of Comm.Recall
-	moments   []moment              // of the last execution, to go back to
+	w           *world
+	scheduler   Scheduler
+	exploring   bool // between Begin and End
+	state       State
+	choices     []int
+	violation   error
+	events      []Event
+	paused      int   // ranks in Backoff
+	clockReads  int64 // at the clock
+	tracing     bool
+	mem         uint64 // hash of the memory
+	extra       func() uint64
+	stats       Stats
+	nic         map[uint64]*operation // words between the two halves of a NIC's operation
+	writers     []writer              // of flag words
+	faults      []faultState          // by fault
+	path        []Step                // of the last execution
+	prefix      int                   // steps that this execution has in common with the last
+	homes       []home                // states declared by Comm.Home, in order
+	homed       int                   // of these, in this execution
+	keepers     int                   // ranks that called Comm.Keep
+	memoise     bool                  // ranks called Comm.Memoise
+	start       func()                // of Comm.Start, or nil
+	replaying   bool                  // actions of a memo node are being repeated
+	kept        *kept                 // by Comm.Keep
+	outside     Snapshotter           // of Comm.Memoise
+	checkpoints []checkpoint          // of the last execution
 }
 
-// A home is a rank's state as Comm.Home was told it after a number of steps.
+// A home is the state that a rank declared by Comm.Home after depth steps.
 type home struct {
 	rank, depth int
 	h           uint64
@@ -164,20 +166,20 @@ func (n *Counts) add(c *Comm, target int) {
 	}
 }
 
-// searched is a rank's part in a search.
-type searched struct {
+// searchState is a rank's part in a search.
+type searchState struct {
 	steps        int    // of its own, since Begin
 	issued       uint64 // operations and waits
-	history      uint64 // hash of what it found
-	before       uint64 // history when the first try of a loop had failed
+	history      uint64 // hash of the answers it got
+	before       uint64 // history at the first Backoff of a loop
 	beforeIssued uint64
-	beforeOpen   bool   // something was not flushed then
+	beforeOpen   bool   // operations were pending then
 	whole        uint64 // operations issued, bulk ones counted once
-	rung         bool   // its word has changed since it waits to try again
+	changed      bool   // its word has changed since it entered Backoff
 	doorway      func() // called when the rank's next atomic operation takes effect
 }
 
-func (r *searched) reset() { *r = searched{} }
+func (r *searchState) reset() { *r = searchState{} }
 
 // Run runs body under one schedule after the other, until the Scheduler has no more
 // or one fails. It returns the first failure.
@@ -185,13 +187,13 @@ func (s Search) Run(sched Scheduler, body func(rma.Comm) error) (Stats, *Failure
 	e := s.engine(sched, body)
 	defer e.w.close()
 	for sched.Begin() {
-		recalls := e.recall && e.kept != nil
-		cut, err := e.execute(recalls)
-		if err != nil && recalls { // by the ranks' own code it can be told
-			e.forsake()
+		memoised := e.memoise && e.kept != nil
+		cut, err := e.execute(memoised)
+		if err != nil && memoised { // repeat it by the ranks' own code, for the trace
+			e.abandonMemo()
 			was := err
-			if cut, err = e.execute(false); err == nil && was != errForsaken {
-				panic(fmt.Sprintf("sim: a body does what Comm.Recall does not permit: from pages there is an error, %v", was))
+			if cut, err = e.execute(false); err == nil && was != errImpure {
+				panic(fmt.Sprintf("sim: a body breaks the rules of Comm.Memoise: there is an error from the memo tree alone, %v", was))
 			}
 		}
 		sched.End(err != nil)
@@ -220,56 +222,56 @@ func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
 	}
 	e.w.search, e.w.body = e, body
 	e.state.w, e.state.Ranks, e.state.Counted = e.w, len(s.Node), len(s.Faults) > 0
-	e.faults = make([]stop, len(s.Faults))
+	e.faults = make([]faultState, len(s.Faults))
 	for _, r := range e.w.ranks {
 		r.start()
 	}
 	return e
 }
 
-// execute runs one execution, from pages or by the ranks' code alone. cut says that the
+// execute runs one execution, memoised or by the ranks' code alone. cut says that the
 // scheduler ended it.
-func (e *search) execute(recalls bool) (cut bool, err error) {
+func (e *search) execute(memoised bool) (cut bool, err error) {
 	w := e.w
-	e.violation, e.events, e.acting, e.same = nil, nil, false, 0
-	f, ok := e.scheduler.(follower)
-	if ok && len(e.Faults) == 0 { // which look at what can happen
-		e.same = min(f.follows(), len(e.way)) // it may have begun with another engine
+	e.violation, e.events, e.replaying, e.prefix = nil, nil, false, 0
+	f, ok := e.scheduler.(prefixKeeper)
+	if ok && len(e.Faults) == 0 { // faults depend on the list of steps
+		e.prefix = min(f.follows(), len(e.path)) // it may have begun with another engine
 	}
-	if !recalls || !e.back() {
-		e.begin(recalls)
+	if !memoised || !e.restoreCheckpoint() {
+		e.begin(memoised)
 	}
 	for {
 		w.run()
 		if e.violation != nil {
 			break
 		}
-		if recalls && e.leave() {
-			recalls = false
+		if memoised && e.leaveMemo() {
+			memoised = false
 			continue
 		}
 		if w.alive == 0 {
 			return false, w.outcome()
 		}
-		if w.failed != nil { // they were all let go, and some wait again
+		if w.failed != nil { // all waits ended, and some ranks wait again
 			e.violation = w.failed
 			break
 		}
-		if e.on && len(e.choices) < e.same {
+		if e.exploring && len(e.choices) < e.prefix {
 			e.choices = e.choices[:len(e.choices)+1]
-			e.do(e.way[len(e.choices)-1])
+			e.do(e.path[len(e.choices)-1])
 			continue
 		}
 		if !e.steps() && !(e.resumed() && e.steps()) {
 			e.violation = e.deadlock()
 			break
 		}
-		if !e.on {
-			e.do(e.state.Steps[e.turn()])
+		if !e.exploring {
+			e.do(e.state.Steps[e.nextInTurn()])
 			continue
 		}
 		if len(e.choices) >= e.MaxSteps {
-			e.violation = fmt.Errorf("%w: %d, and %s", ErrEndless, len(e.choices), e.whoWaits())
+			e.violation = fmt.Errorf("%w: %d, and %s", ErrEndless, len(e.choices), e.describeWaits())
 			break
 		}
 		i := e.scheduler.Next(&e.state)
@@ -277,10 +279,10 @@ func (e *search) execute(recalls bool) (cut bool, err error) {
 			cut = true
 			break
 		}
-		if recalls {
-			e.save(f.branches())
+		if memoised {
+			e.saveCheckpoint(f.branches())
 		}
-		e.way = append(e.way[:len(e.choices)], e.state.Steps[i])
+		e.path = append(e.path[:len(e.choices)], e.state.Steps[i])
 		e.choices = append(e.choices, i)
 		e.do(e.state.Steps[i])
 	}
@@ -289,28 +291,28 @@ func (e *search) execute(recalls bool) (cut bool, err error) {
 }
 
 // begin begins an execution.
-func (e *search) begin(recalls bool) {
+func (e *search) begin(memoised bool) {
 	e.w.reset()
-	e.on, e.mem, e.paused, e.looks, e.choices = false, 0, 0, 0, e.choices[:0]
+	e.exploring, e.mem, e.paused, e.clockReads, e.choices = false, 0, 0, 0, e.choices[:0]
 	e.homes, e.homed = e.homes[:e.homed], 0
 	e.writers = e.writers[:0]
 	clear(e.nic)
 	clear(e.faults)
 	e.state.Last, e.state.Depth, e.state.Beaten, e.state.Visible = -1, 0, -1, false
-	if recalls {
-		e.recalls()
+	if memoised {
+		e.beginMemoised()
 		return
 	}
 	e.extra = nil
 	e.w.ready = append(e.w.ready, e.w.ranks...)
 }
 
-// deadlock says who waits for what.
+// deadlock is the error of a state in which nothing must happen.
 func (e *search) deadlock() error {
-	return fmt.Errorf("%w: %s", ErrDeadlock, e.whoWaits())
+	return fmt.Errorf("%w: %s", ErrDeadlock, e.describeWaits())
 }
 
-func (e *search) whoWaits() string {
+func (e *search) describeWaits() string {
 	var b strings.Builder
 	more := 0
 	for _, r := range e.w.ranks {
@@ -333,21 +335,21 @@ func (e *search) whoWaits() string {
 	return b.String()
 }
 
-// doing says what a rank waits for.
+// doing describes what a rank waits for.
 func (e *search) doing(r *rank) string {
 	what := ""
 	switch r.state {
 	case flushing:
-		what = fmt.Sprintf("flushes rank %d", r.at)
+		what = fmt.Sprintf("flushes rank %d", r.target)
 	case awaiting:
-		what = fmt.Sprintf("awaits %s %v, which is %d", r.seg.name(r.at, r.disp), r.cond, *r.seg.word(r.at, r.disp))
+		what = fmt.Sprintf("awaits %s %v, which is %d", r.seg.name(r.target, r.disp), r.cond, *r.seg.word(r.target, r.disp))
 	case pausing:
-		what = fmt.Sprintf("tries again when %s is not %d", r.seg.name(r.at, r.disp), r.seen)
+		what = fmt.Sprintf("tries again when %s is not %d", r.seg.name(r.target, r.disp), r.seen)
 	case sleeping:
 		what = "sleeps"
 	}
 	for _, o := range r.pending {
-		if !(r.state == flushing && o.seg == r.seg && (r.at < 0 || o.Target == r.at)) {
+		if !(r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)) {
 			what += fmt.Sprintf(", has not flushed %s of %s", describe(&o.Operation), o.seg.name(o.Target, o.Disp))
 		}
 	}
@@ -357,7 +359,7 @@ func (e *search) doing(r *rank) string {
 	return strings.TrimPrefix(what, ", ")
 }
 
-// hash is that of the whole state.
+// hash is the hash of the whole state.
 func (w *world) hash() uint64 {
 	e := w.search
 	h := e.mem + e.hashFaults()
@@ -370,10 +372,10 @@ func (w *world) hash() uint64 {
 	return h
 }
 
-// told hashes what the rank learnt from the n'th thing that it did; never 0.
-func told(n uint64, v int64) uint64 { return mix(n, uint64(v)+0x5851F42D4C957F2D) | 1 }
+// learnt hashes the answer v to the n'th operation or wait of a rank; never 0.
+func learnt(n uint64, v int64) uint64 { return mix(n, uint64(v)+0x5851F42D4C957F2D) | 1 }
 
-// mix hashes a number with another; 0 for a value of 0 as untouched words have.
+// mix hashes a key with a value; 0 for the value 0, which unwritten words have.
 func mix(key, value uint64) uint64 {
 	if value == 0 {
 		return 0

@@ -13,35 +13,35 @@ type searchTransport struct {
 	s *segment
 }
 
-// pieces is how many parts of a bulk operation take effect in any order. Within a part
-// the words do so one after the other.
+// pieces is the number of parts of a bulk operation. Parts take effect in any order, the
+// words of a part one after the other.
 const pieces = 4
 
 func (t *searchTransport) Issue(o rma.Operation) {
 	r, e := t.c.r, t.c.r.w.search
 	r.counts.add(t.c, o.Target)
-	if o.Kind == rma.KindGetBulk { // what it finds comes with the flush
-		o.Slot = rma.MaxPending + len(r.lands)
+	if o.Kind == rma.KindGetBulk { // its results come with the Flush
+		o.Slot = rma.MaxPending + len(r.bulkWords)
 		for i := range o.Data {
-			r.lands = append(r.lands, &o.Data[i])
+			r.bulkWords = append(r.bulkWords, &o.Data[i])
 		}
-		r.due += len(o.Data)
+		r.bulkDue += len(o.Data)
 	}
-	if r.behind {
+	if r.lagging {
 		return
 	}
-	if e.tracing && e.on {
+	if e.tracing && e.exploring {
 		e.note(Event{Rank: r.id, Kind: EventIssue, Seg: t.s, Target: o.Target, Disp: o.Disp, Op: o})
 	}
-	if r.page != nil {
-		o.Data = slices.Clone(o.Data) // what there is now
-		r.write(deed{t: t, op: o})
+	if r.memo != nil {
+		o.Data = slices.Clone(o.Data) // as it is now
+		r.record(action{t: t, op: o})
 	}
-	t.take(o)
+	t.accept(o)
 }
 
-// take takes an operation, whole or in pieces.
-func (t *searchTransport) take(o rma.Operation) {
+// accept issues an operation, whole or in pieces.
+func (t *searchTransport) accept(o rma.Operation) {
 	t.c.r.whole++
 	if o.Data == nil || t.c.r.w.search.Ascending {
 		t.issue(o)
@@ -69,11 +69,11 @@ func (t *searchTransport) issue(o rma.Operation) {
 	r.pending = append(r.pending, p)
 }
 
-// write notes that a flag word is being written, and checks that nobody else does.
+// write notes that the rank writes a flag word, and checks that no other rank does.
 func (e *search) write(r *rank, o *operation) {
 	for i := range o.Words() {
 		k := o.seg.key(o.Target, o.Disp+i)
-		at := e.writes(k)
+		at := e.writerIndex(k)
 		if at < 0 {
 			e.writers = append(e.writers, writer{k, r.id})
 			continue
@@ -85,11 +85,11 @@ func (e *search) write(r *rank, o *operation) {
 	}
 }
 
-// unwrite notes that a write took effect; another one of the rank may be pending.
+// unwrite notes that a write took effect, unless another one of the rank is pending.
 func (e *search) unwrite(r *rank, o *operation) {
 	for i := range o.Words() {
 		k := o.seg.key(o.Target, o.Disp+i)
-		at := e.writes(k)
+		at := e.writerIndex(k)
 		if at < 0 || e.writers[at].rank != r.id {
 			continue
 		}
@@ -101,15 +101,15 @@ func (e *search) unwrite(r *rank, o *operation) {
 
 func (t *searchTransport) Flush(target int, res *rma.Results) (int, error) {
 	r := t.c.r
-	a := r.ask(request{state: flushing, seg: t.s, at: target})
+	a := r.ask(request{state: flushing, seg: t.s, target: target})
 	for _, f := range a.found {
 		if f.slot < rma.MaxPending {
 			res[f.slot] = f.value
 			continue
 		}
-		*r.lands[f.slot-rma.MaxPending] = f.value
-		if r.due--; r.due == 0 {
-			r.lands = r.lands[:0]
+		*r.bulkWords[f.slot-rma.MaxPending] = f.value
+		if r.bulkDue--; r.bulkDue == 0 {
+			r.bulkWords = r.bulkWords[:0]
 		}
 	}
 	return a.open, a.err
@@ -117,7 +117,7 @@ func (t *searchTransport) Flush(target int, res *rma.Results) (int, error) {
 
 func (t *searchTransport) Await(target, disp int, c rma.Cond) (int64, error) {
 	t.c.r.counts.Awaits++
-	a := t.c.r.ask(request{state: awaiting, seg: t.s, at: target, disp: disp, cond: c})
+	a := t.c.r.ask(request{state: awaiting, seg: t.s, target: target, disp: disp, cond: c})
 	if a.err != nil {
 		return 0, a.err
 	}
@@ -126,21 +126,22 @@ func (t *searchTransport) Await(target, disp int, c rma.Cond) (int64, error) {
 
 func (t *searchTransport) Backoff(target, disp int, seen int64, try int) error {
 	t.c.r.counts.Backoffs++
-	return t.c.r.ask(request{state: pausing, seg: t.s, at: target, disp: disp, seen: seen, try: try}).err
+	return t.c.r.ask(request{state: pausing, seg: t.s, target: target, disp: disp, seen: seen, try: try}).err
 }
 
-// again forgets what the rank found in the tries before: all that it goes on with is
-// seen. It remembers where there is an operation that it did not flush.
-func (r *rank) again(word uint64, seen int64, try int) {
+// beginRetry sets the rank's history back to that before its first try: by the contract of
+// Backoff the rank depends on seen alone from here on. It does not while an operation is
+// pending.
+func (r *rank) beginRetry(word uint64, seen int64, try int) {
 	open := len(r.pending)+len(r.results) > 0
 	if try == 0 || open || r.beforeOpen {
 		r.before, r.beforeIssued, r.beforeOpen = r.history, r.issued, open
 	}
-	r.history = r.before + told(1<<41^word, seen)
+	r.history = r.before + learnt(1<<41^word, seen)
 	r.issued = r.beforeIssued + 1
 }
 
-// SpinBriefly: how long a moment is, is anybody's guess.
+// SpinBriefly takes any number of steps.
 func (t *searchTransport) SpinBriefly(int, int64) { t.c.r.ask(request{state: sleeping}) }
 
 func (t *searchTransport) SyncInboundStores() error { return nil }

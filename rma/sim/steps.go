@@ -2,7 +2,7 @@ package sim
 
 import "github.com/rmalock/rmalock/rma"
 
-// steps lists what can happen. It reports false if nothing must.
+// steps lists the steps that can happen. It reports false if none must.
 func (e *search) steps() bool {
 	s := &e.state
 	s.Steps, s.Idles, s.Agains = s.Steps[:0], 0, 0
@@ -18,9 +18,9 @@ func (e *search) steps() bool {
 	return must
 }
 
-// turn is the step that is next when no scheduler decides: the one that must happen
-// of the rank after the last one. Those that fail again and again let others go on.
-func (e *search) turn() int {
+// nextInTurn is the step outside of Begin and End, where no scheduler chooses: the one that
+// must happen of the first rank after the last one, so that retries do not starve others.
+func (e *search) nextInTurn() int {
 	s, n := &e.state, len(e.w.ranks)
 	best, first := n, 0
 	for i := range s.Steps {
@@ -43,30 +43,30 @@ func (e *search) stepsOf(r *rank) bool {
 		word := o.seg.key(o.Target, o.Disp+o.next)
 		if e.CPUFar && !o.cpu {
 			if h := e.nic[word]; h != nil && h != o {
-				continue // the NIC does one after the other
+				continue // the NIC does one operation on a word after the other
 			}
 		}
-		due := !stops && r.state == flushing && o.seg == r.seg && (r.at < 0 || o.Target == r.at)
+		due := !stops && r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)
 		must = must || due
-		e.state.Steps = append(e.state.Steps, Step{Rank: r.id, Op: i + 1, Must: due, Word: word, Writes: o.Kind.Writes() && o.Op != rma.NoOp})
+		e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: i, Must: due, Word: word, Writes: o.Kind.Writes() && o.Op != rma.NoOp})
 	}
 	if stops && r.state != ending {
 		return must
 	}
-	step := Step{Rank: r.id, Must: true, Word: noWord}
+	step := Step{Rank: r.id, OpIndex: -1, Must: true, Word: noWord}
 	switch r.state {
-	case flushing: // it was stopped when its last operation took effect
-		if r.owes(r.seg, r.at) {
+	case flushing: // a fault had stopped it when its last operation took effect
+		if r.owes(r.seg, r.target) {
 			return must
 		}
 	case awaiting:
-		step.Word = r.seg.key(r.at, r.disp)
-		if !r.cond.Holds(*r.seg.word(r.at, r.disp)) {
+		step.Word = r.seg.key(r.target, r.disp)
+		if !r.cond.Holds(*r.seg.word(r.target, r.disp)) {
 			return must
 		}
 	case pausing:
-		step.Word = r.seg.key(r.at, r.disp)
-		if !r.rung && *r.seg.word(r.at, r.disp) == r.seen {
+		step.Word = r.seg.key(r.target, r.disp)
+		if !r.changed && *r.seg.word(r.target, r.disp) == r.seen {
 			step.Must, step.Idle = false, true
 			e.state.Idles++
 		} else {

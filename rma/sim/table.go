@@ -6,7 +6,7 @@ package sim
 type table struct {
 	slots []slot // a power of two of them
 	shift int    // of a hash, to a place among them
-	held  int
+	used  int
 }
 
 type slot struct{ key, value uint64 } // key 0: empty
@@ -17,16 +17,16 @@ func newTable() table {
 	return table{slots: make([]slot, 1<<firstSlots), shift: 64 - firstSlots}
 }
 
-// at is where the number of a key is, until the next call, and whether the key was there
-// before.
-func (t *table) at(key uint64) (value *uint64, was bool) {
+// lookup returns the address of a key's number, valid until the next call, and whether the
+// key was there before.
+func (t *table) lookup(key uint64) (value *uint64, was bool) {
 	if key == 0 {
-		key = 1 // as good as any other hash that two states share
+		key = 1 // 0 marks an empty slot
 	}
 	if s := t.find(key); s.key == key {
 		return &s.value, true
 	}
-	if t.held++; t.held*4 > len(t.slots)*3 {
+	if t.used++; t.used*4 > len(t.slots)*3 {
 		t.grow()
 	}
 	s := t.find(key)

@@ -8,8 +8,8 @@ type timedTransport struct {
 	s *segment
 }
 
-// near reports whether the CPU does an operation: on a job of one node all, otherwise
-// those on near and flag words of node-mates.
+// near reports whether the CPU does an operation: in a job of one node any, otherwise those
+// on near and flag words of node-mates.
 func (t *timedTransport) near(target int, class rma.Class) bool {
 	return len(t.c.g.nodes) == 1 || class != rma.Far && t.c.g.mates(t.c.rank, target)
 }
@@ -25,7 +25,7 @@ func (t *timedTransport) Issue(o rma.Operation) {
 	k := r.w.clock
 	k.elapsed.Operations++
 	r.now += t.touch(o.Target, o.Disp)
-	k.at(r)
+	k.catchUp(r)
 	k.effect(r, p)
 	p.done, p.ends = true, 0
 	if p.finds() {
@@ -35,7 +35,7 @@ func (t *timedTransport) Issue(o rma.Operation) {
 	}
 }
 
-// touch is what it costs to reach a word in node memory; the rank owns it then.
+// touch is the time of an access to a word in node memory, which the rank then owns.
 func (t *timedTransport) touch(target, disp int) int64 {
 	s := t.s
 	if s.owner == nil {
@@ -61,7 +61,7 @@ func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
 		if r.left == 0 {
 			r.w.clock.push(r.ends, ^int32(r.id))
 		}
-		r.seg, r.at = t.s, target
+		r.seg, r.target = t.s, target
 		r.park(flushing)
 		if r.w.failed != nil {
 			return 0, r.w.peer()
@@ -100,7 +100,7 @@ func (t *timedTransport) Await(target, disp int, c rma.Cond) (int64, error) {
 		}
 	}
 	r.now += t.touch(target, disp)
-	k.at(r)
+	k.catchUp(r)
 	for {
 		if r.w.failed != nil {
 			return 0, r.w.peer()
@@ -108,8 +108,8 @@ func (t *timedTransport) Await(target, disp int, c rma.Cond) (int64, error) {
 		if v := *t.s.word(target, disp); c.Holds(v) {
 			return v, nil
 		}
-		r.seg, r.at, r.disp, r.cond = t.s, target, disp, c
-		k.wait(r, awaiting)
+		r.seg, r.target, r.disp, r.cond = t.s, target, disp, c
+		k.park(r, awaiting)
 		t.touch(target, disp)
 	}
 }
@@ -140,10 +140,10 @@ func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
 			k.sleep(r, pause)
 		}
 	} else {
-		k.at(r)
+		k.catchUp(r)
 		if *t.s.word(target, disp) == seen {
-			r.seg, r.at, r.disp, r.seen = t.s, target, disp, seen
-			k.wait(r, pausing)
+			r.seg, r.target, r.disp, r.seen = t.s, target, disp, seen
+			k.park(r, pausing)
 		}
 	}
 	if r.w.failed != nil {
@@ -152,7 +152,7 @@ func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
 	return nil
 }
 
-// SpinBriefly looks now and then for a microsecond.
+// SpinBriefly reads the word four times within a microsecond.
 func (t *timedTransport) SpinBriefly(disp int, seen int64) {
 	r, k := t.c.r, t.c.r.w.clock
 	for range 4 {

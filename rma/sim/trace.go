@@ -14,7 +14,7 @@ type EventKind uint8
 const (
 	EventIssue  EventKind = iota // an operation is issued
 	EventEffect                  // it takes effect
-	EventHalf                    // the NIC has read the word, and not written it
+	EventHalf                    // the NIC has read the word and not written it yet
 	EventSees                    // a waiting rank sees its word
 	EventMark                    // a line of the check
 )
@@ -70,13 +70,13 @@ func describe(o *rma.Operation) string {
 	return o.Kind.String()
 }
 
-// WriteTrace writes a trace for people: effects, what waiting ranks see, and marks.
+// WriteTrace writes a trace as text: effects, wake-ups, and marks.
 // Operations are shown when they are issued only if another step comes before they
 // take effect.
 func WriteTrace(w io.Writer, events []Event) error {
 	var b strings.Builder
 	for i, v := range events {
-		if v.Kind == EventIssue && i+1 < len(events) && soon(events[i+1:], v) {
+		if v.Kind == EventIssue && i+1 < len(events) && effectIsNext(events[i+1:], v) {
 			continue
 		}
 		b.WriteString(v.String())
@@ -86,8 +86,8 @@ func WriteTrace(w io.Writer, events []Event) error {
 	return err
 }
 
-// soon reports whether an operation takes effect before anything else does.
-func soon(events []Event, issue Event) bool {
+// effectIsNext reports whether the operation of an issue takes effect before any other.
+func effectIsNext(events []Event, issue Event) bool {
 	for _, v := range events {
 		if v.Kind == EventEffect || v.Kind == EventHalf {
 			return v.Rank == issue.Rank && v.Op.Slot == issue.Op.Slot && v.Op.Kind == issue.Op.Kind && v.Target == issue.Target && v.Disp == issue.Disp

@@ -7,8 +7,7 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// A world is one job: its ranks, their memory, and the engine that moves them, a
-// search or a clock.
+// A world is one job: its ranks, their memory, and the engine that resumes them.
 type world struct {
 	ranks    []*rank
 	comms    []*Comm
@@ -19,7 +18,7 @@ type world struct {
 	words    uint64 // in all segments
 	ready    []*rank
 	alive    int
-	failed   error // why ranks that wait are let go
+	failed   error // why all waits end, or nil
 	search   *search
 	clock    *clock
 }
@@ -56,12 +55,12 @@ func (w *world) reset() {
 	for _, r := range w.ranks {
 		r.state, r.err, r.met = running, nil, nil
 		r.pending, r.results = r.pending[:0], r.results[:0]
-		r.searched.reset()
-		r.timed.reset()
+		r.searchState.reset()
+		r.timedState.reset()
 	}
 }
 
-// run resumes those who can run, until nobody can.
+// run resumes the ranks that are ready, until there are none.
 func (w *world) run() {
 	for i := 0; i < len(w.ready); i++ {
 		w.ready[i].wake()
@@ -69,10 +68,10 @@ func (w *world) run() {
 	w.ready = w.ready[:0]
 }
 
-// abort ends all coroutines' bodies, but for those that lag behind pages.
+// abort ends the bodies of all coroutines but those that are at older memo nodes.
 func (w *world) abort() {
 	for _, r := range w.ranks {
-		if r.in && r.page == nil {
+		if r.in && r.memo == nil {
 			r.quit()
 		}
 	}
@@ -89,12 +88,12 @@ func (w *world) close() {
 	}
 }
 
-// left notes that a rank has returned from its body. An error lets the others go,
-// who may be waiting for it.
-func (w *world) left(r *rank) {
+// returned notes that a rank has returned from its body. Its error ends the waits of the
+// other ranks, which may depend on it.
+func (w *world) returned(r *rank) {
 	w.alive--
-	if r.page != nil { // by its own code there will be an error, or not
-		w.search.violation = errForsaken
+	if r.memo != nil { // the rank's own code shows whether with an error
+		w.search.violation = errImpure
 		return
 	}
 	if r.err != nil {
@@ -102,7 +101,7 @@ func (w *world) left(r *rank) {
 	}
 }
 
-// fail lets all ranks go that wait: their calls return an error.
+// fail ends the waits of all ranks: their calls return an error.
 func (w *world) fail(cause error) {
 	if w.failed != nil {
 		return
@@ -115,13 +114,13 @@ func (w *world) fail(cause error) {
 	}
 }
 
-// peer is the error of a rank that was let go.
+// peer is the error of a rank whose wait was ended.
 func (w *world) peer() error {
 	return fmt.Errorf("sim: %v: %w", w.failed, rma.ErrPeer)
 }
 
-// outcome is the error of an execution: that of the first rank that failed by
-// itself.
+// outcome is the error of an execution: that of the lowest rank whose error is its own, else
+// of the lowest with one.
 func (w *world) outcome() error {
 	for _, r := range w.ranks {
 		if r.err != nil && !errors.Is(r.err, rma.ErrPeer) {
@@ -166,8 +165,9 @@ func (s *segment) name(target, disp int) string {
 	return fmt.Sprintf("%s.%s@%d", s.spec.Name, s.spec.WordName(disp), target)
 }
 
-// take does the next word of an operation on memory, and says what the word held.
-func (o *operation) take() (before, after int64, wrote bool) {
+// apply does the operation on its next word. It returns the word's value before and after,
+// and whether it was written.
+func (o *operation) apply() (before, after int64, wrote bool) {
 	p := o.seg.word(o.Target, o.Disp+o.next)
 	before = *p
 	after = o.value(before)
@@ -179,7 +179,7 @@ func (o *operation) take() (before, after int64, wrote bool) {
 	return before, after, o.writes(before)
 }
 
-// value is what a word that holds v holds after the operation; not for bulk.
+// value is a word's value after the operation, if it was v; not for bulk operations.
 func (o *operation) value(v int64) int64 {
 	switch o.Kind {
 	case rma.KindPut:

@@ -120,7 +120,7 @@ func toWord(rank, to int, word uint64, kind rma.Kind, window int) *client {
 
 // T1: two ranks, one operation. Round trips of small operations hold by construction:
 // flights are what a round trip leaves beside its other parts.
-func TestCalibrationT1(t *testing.T) {
+func TestCalibrationTwoRanks(t *testing.T) {
 	two := at(1, 1)
 	var rows []row
 	add := func(r row) { rows = append(rows, r) }
@@ -210,7 +210,7 @@ func oneWord(t *testing.T, m *Machine, n, window int, big bool) (rate, latency f
 }
 
 // T2: N clients on one word: the plateau, the knee, and what follows it.
-func TestCalibrationT2(t *testing.T) {
+func TestCalibrationOneWord(t *testing.T) {
 	var rows []row
 	plateau := func(machine, what, source string, measured, tolerance float64, big bool) {
 		rate, _ := oneWord(t, load1(t, machine), 32, 1, big)
@@ -244,7 +244,7 @@ func TestCalibrationT2(t *testing.T) {
 }
 
 // T3: N clients, a word for each.
-func TestCalibrationT3(t *testing.T) {
+func TestCalibrationWordEach(t *testing.T) {
 	// threads of one node go for words of another, one word each.
 	threads := func(m *Machine, n, window int, kind rma.Kind) float64 {
 		l := load{net: network(t, m, at(n, 1))}
@@ -293,7 +293,7 @@ func TestCalibrationT3(t *testing.T) {
 }
 
 // T4: saturation by READs, and the connections of a NIC.
-func TestCalibrationT4(t *testing.T) {
+func TestCalibrationReads(t *testing.T) {
 	var rows []row
 	// Six nodes with four ranks each, all to all, so that a NIC has 40 connections for
 	// each that a rank opens to a node; rates are of one NIC, one way.

@@ -2,7 +2,7 @@ package netmodel
 
 // connect notes that a rank has connections to a node, which are live on both sides
 // from their first use on.
-func (n *Net) connect(r *place, a, b int32, c *cost) {
+func (n *Net) connect(r *rankPlace, a, b int32, c *cost) {
 	if c.datagram {
 		for _, i := range [2]int32{a, b} {
 			if q := &n.nic[i]; !q.datagram {

@@ -58,7 +58,7 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-func TestWeak(t *testing.T) {
+func TestWeakConstants(t *testing.T) {
 	for name, want := range map[string][]string{
 		"aries": {"rttNs.CAS", "rttNs.FAA", "wordNs"},
 		"cx3":   nil,
@@ -80,7 +80,7 @@ func TestWeak(t *testing.T) {
 	}
 }
 
-func TestWith(t *testing.T) {
+func TestWithChangesOneConstant(t *testing.T) {
 	m := load1(t, "cx3")
 	n := with(t, m, "rttNs.READ", 1880)
 	if m.Value("rttNs.READ") != 1790 || n.Value("rttNs.READ") != 1880 {

@@ -6,10 +6,10 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Send is a kind beyond those of rma: a message by an unreliable datagram, with which
-// some locks tell the next holder. It takes effect when the receiver has polled it, has
-// no answer, and needs one connection a NIC however many ranks it goes to.
-const Send = rma.Kinds
+// Send is a kind of its own beside those of rma: a message by an unreliable datagram, with
+// which some locks notify the next holder. It takes effect when the receiver has polled it,
+// has no answer, and needs one connection a NIC for any number of receivers.
+const Send rma.Kind = math.MaxUint8
 
 // Times inside are in units of 1/1024 ns, so that a slot of 7.4 ns is one; an int64
 // of them is 104 days.
@@ -24,14 +24,15 @@ func out(tick int64) int64 { return (tick + 1<<(fine-1)) >> fine }
 // by one goroutine. It is deterministic: the same calls give the same times.
 type Net struct {
 	name   string
-	cost   [Send + 1]cost
+	cost   [rma.Kinds]cost
+	send   cost  // of Send
 	post   int64 // CPU
 	bell   int64
 	poll   int64
 	hop    int64
 	word   int64 // on the wire, per 8 bytes
 	packet int   // words
-	rank   []place
+	rank   []rankPlace
 	nic    []nic
 	groups [][]int32
 	unit   unit
@@ -51,8 +52,8 @@ type cost struct {
 	datagram       bool
 }
 
-// place is one rank.
-type place struct {
+// rankPlace is the place of one rank.
+type rankPlace struct {
 	node   int32
 	last   int32 // node to which it last was connected
 	core   int32
@@ -61,12 +62,12 @@ type place struct {
 	live   []uint64 // nodes to which it has connections, bit by bit
 }
 
-// nic is one node's NIC.
+// nic is the NIC of one node.
 type nic struct {
 	slots    server // one for both sides
 	out, in  server // the link, for operations of more than a word
 	live     int64  // connections
-	misses   uint32 // how probable a miss is, times 2^32
+	misses   uint32 // probability of a miss, times 2^32
 	weyl     uint32
 	datagram bool
 }
@@ -85,7 +86,7 @@ func New(m *Machine, p Placement) (*Net, error) {
 		hop:    ticks(m.Value("hopNs")),
 		word:   ticks(8 * m.Value("byteNs")),
 		packet: int(m.Value("packetB")) / 8,
-		rank:   make([]place, len(p.Node)),
+		rank:   make([]rankPlace, len(p.Node)),
 		nic:    make([]nic, nodes),
 		unit:   newUnit(m, nodes, p.BigFootprint),
 		qpCap:  int64(m.Value("qpCap")),
@@ -94,21 +95,9 @@ func New(m *Machine, p Placement) (*Net, error) {
 		max:    int(m.Value("maxRdAtomic")),
 	}
 	for k := range n.cost {
-		v := verb(rma.Kind(k))
-		name := verbNames[v]
-		_, flight := m.flight(v, false)
-		_, loop := m.flight(v, true)
-		n.cost[k] = cost{
-			flight:    ticks(flight),
-			loop:      ticks(loop),
-			initiator: ticks(m.Value("slotNs." + name + ".initiator")),
-			responder: ticks(m.Value("slotNs." + name + ".responder")),
-			miss:      ticks(m.Value("qpMissNs." + name)),
-			atomic:    v == cas || v == faa,
-			brings:    v == read,
-			datagram:  v == send,
-		}
+		n.cost[k] = newCost(m, verb(rma.Kind(k)))
 	}
+	n.send = newCost(m, send)
 	for r := range n.rank {
 		q := &n.rank[r]
 		q.node, q.last, q.core = int32(p.Node[r]), -1, int32(r)
@@ -129,6 +118,31 @@ func New(m *Machine, p Placement) (*Net, error) {
 	return n, nil
 }
 
+// newCost is the cost of a verb on a machine.
+func newCost(m *Machine, v int) cost {
+	name := verbNames[v]
+	_, flight := m.flight(v, false)
+	_, loop := m.flight(v, true)
+	return cost{
+		flight:    ticks(flight),
+		loop:      ticks(loop),
+		initiator: ticks(m.Value("slotNs." + name + ".initiator")),
+		responder: ticks(m.Value("slotNs." + name + ".responder")),
+		miss:      ticks(m.Value("qpMissNs." + name)),
+		atomic:    v == cas || v == faa,
+		brings:    v == read,
+		datagram:  v == send,
+	}
+}
+
+// costOf is the cost of a kind of operation.
+func (n *Net) costOf(kind rma.Kind) *cost {
+	if kind == Send {
+		return &n.send
+	}
+	return &n.cost[kind]
+}
+
 // verb is how a NIC does an operation.
 func verb(k rma.Kind) int {
 	switch k {
@@ -144,19 +158,19 @@ func verb(k rma.Kind) int {
 	return faa
 }
 
-// Name is the machine's.
+// Name is the name of the machine.
 func (n *Net) Name() string { return n.name }
 
-// MaxOutstanding is how many operations that bring an answer (Get and the atomics) a
-// rank may have on their way to one node. Whoever issues keeps to it.
+// MaxOutstanding is how many operations with an answer (Get and the atomics) a rank may have
+// on their way to one node. The caller of Issue must keep to it.
 func (n *Net) MaxOutstanding() int { return n.max }
 
-// Issue is called when a rank hands an operation to its NIC: when its CPU is free
-// again, and when the operation arrives at the target's NIC. first says that nothing
-// of the rank's is on its way to that target: then the doorbell is rung. Calls may come
-// a little out of the order of time, as from a rank that posts a list.
+// Issue is called when a rank hands an operation to its NIC. It returns when the CPU is free
+// again, and when the operation arrives at the target's NIC. first: no other operation of
+// the rank is on its way to that target, so that the doorbell is rung. Calls may come a
+// little out of the order of time, as from a rank that posts a list.
 func (n *Net) Issue(now int64, from, to int, kind rma.Kind, words int, first bool) (free, arrives int64) {
-	c := &n.cost[kind]
+	c := n.costOf(kind)
 	r := &n.rank[from]
 	a, b := r.node, n.rank[to].node
 	if n.qpCap > 0 && (r.last != b || c.datagram) {
@@ -193,7 +207,7 @@ func (n *Net) Issue(now int64, from, to int, kind rma.Kind, words int, first boo
 // Serve is called at arrival, in the order of time: when the operation takes effect.
 // word is the number of the word in the job.
 func (n *Net) Serve(now int64, from, to int, kind rma.Kind, words int, word uint64) (effect int64) {
-	c := &n.cost[kind]
+	c := n.costOf(kind)
 	b := n.rank[to].node
 	target := &n.nic[b]
 	slot := c.responder
@@ -220,7 +234,7 @@ func (n *Net) Serve(now int64, from, to int, kind rma.Kind, words int, word uint
 
 // Reply is called at the effect: when the origin has seen the answer.
 func (n *Net) Reply(now int64, from, to int, kind rma.Kind, words int) (done int64) {
-	c := &n.cost[kind]
+	c := n.costOf(kind)
 	if c.datagram {
 		return now
 	}

@@ -42,7 +42,7 @@ func TestPlacementRefused(t *testing.T) {
 
 // A server gives calls in the order of time what first come, first served gives, and
 // one out of order no longer a wait than what was there.
-func TestServer(t *testing.T) {
+func TestServerIsFirstComeFirstServed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var s server
 	var now, free int64
@@ -120,7 +120,7 @@ func TestHotWordBlocks(t *testing.T) {
 }
 
 // Both sides of a NIC draw on one server, and a loopback takes both slots of it.
-func TestSlots(t *testing.T) {
+func TestLoopbackTakesBothSlots(t *testing.T) {
 	m := load1(t, "cx3")
 	slot := m.Value("slotNs.READ.initiator")
 	serve := func(busy func(n *Net)) int64 {
@@ -149,7 +149,7 @@ func TestSlots(t *testing.T) {
 }
 
 // Hops by the lowest common level: two for each level above the first, each way.
-func TestHops(t *testing.T) {
+func TestHopsByCommonLevel(t *testing.T) {
 	m := load1(t, "aries")
 	p := at(1, 1, 1, 1, 1)
 	p.Groups = [][]int{{0, 0, 1, 2, 3}, {0, 0, 0, 1, 2}, {0, 0, 0, 0, 1}}
@@ -164,7 +164,7 @@ func TestHops(t *testing.T) {
 
 // Of L live connections C are cached: 1 - C/L of the operations miss, on either side,
 // and in whatever pattern they come.
-func TestMisses(t *testing.T) {
+func TestConnectionsBeyondTheCacheMiss(t *testing.T) {
 	for _, live := range []int64{10, 77, 78, 100, 154, 770} {
 		n := network(t, load1(t, "cx3"), at(1, 1))
 		n.add(0, live)
@@ -274,7 +274,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-func TestHost(t *testing.T) {
+func TestNearAccessesByPlace(t *testing.T) {
 	m := load1(t, "cx4")
 	p := at(5, 1)
 	p.Core = []int{0, 0, 1, 2, 3, 0}
@@ -304,7 +304,7 @@ func TestHost(t *testing.T) {
 }
 
 // A doorbell is rung once a list, and a rank's CPU posts one operation after the other.
-func TestPosting(t *testing.T) {
+func TestOneDoorbellAList(t *testing.T) {
 	m := load1(t, "cx6")
 	n := network(t, m, at(1, 1))
 	post, bell, poll := int64(m.Value("postNs")), int64(m.Value("doorbellNs")), int64(m.Value("pollNs"))
@@ -340,7 +340,7 @@ func b2i(b bool) int {
 }
 
 // Times go forward, whatever comes.
-func TestForward(t *testing.T) {
+func TestTimesGoForward(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, name := range Names() {
 		p := at(16, 16, 1, 1)
@@ -351,7 +351,10 @@ func TestForward(t *testing.T) {
 		for range 20000 {
 			now += rng.Int64N(100)
 			from, to := rng.IntN(34), rng.IntN(34)
-			kind, words := rma.Kind(rng.IntN(int(Send)+1)), 1
+			kind, words := rma.Kind(rng.IntN(int(rma.Kinds)+1)), 1
+			if kind == rma.Kinds {
+				kind = Send
+			}
 			if kind == rma.KindPutBulk || kind == rma.KindGetBulk {
 				words = 1 + rng.IntN(3000)
 			}
@@ -385,7 +388,7 @@ func TestDeterministic(t *testing.T) {
 }
 
 // 65,536 ranks fit.
-func TestMemory(t *testing.T) {
+func TestManyRanksFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large network")
 	}

@@ -17,68 +17,68 @@ const (
 	backoffStep
 )
 
-// sabotage is a Plan.Disturb: it makes the mistake of v's mutant, or with v nil
-// records sites.
-func sabotage(v *Verdict, rec *recording) func(rma.Comm, func() Moment) rma.Comm {
+// inject returns a Plan.Disturb that makes the mistake of v's mutant, or with v nil records
+// sites.
+func inject(v *Verdict, rec *recording) func(rma.Comm, func() Position) rma.Comm {
 	plain := rec != nil && rec.bare || v != nil && v.bare
-	return func(c rma.Comm, at func() Moment) rma.Comm {
-		return &saboteur{Comm: c, hand: &hand{at: at, verdict: v, rec: rec, bare: plain}}
+	return func(c rma.Comm, at func() Position) rma.Comm {
+		return &mutantComm{Comm: c, injector: &injector{at: at, verdict: v, rec: rec, bare: plain}}
 	}
 }
 
-// A saboteur is a Comm whose windows have a hand in them.
-type saboteur struct {
+// A mutantComm is a Comm whose windows have an injector.
+type mutantComm struct {
 	rma.Comm
-	hand *hand
+	injector *injector
 }
 
-func (c *saboteur) Unwrap() rma.Comm { return c.Comm }
+func (c *mutantComm) Unwrap() rma.Comm { return c.Comm }
 
-func (c *saboteur) Split(color, key int) (rma.Comm, error) {
+func (c *mutantComm) Split(color, key int) (rma.Comm, error) {
 	part, err := c.Comm.Split(color, key)
 	if err != nil || part == nil {
 		return nil, err
 	}
-	return &saboteur{part, c.hand}, nil
+	return &mutantComm{part, c.injector}, nil
 }
 
-func (c *saboteur) Allocate(spec rma.Spec) (*rma.Window, error) {
+func (c *mutantComm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	w, err := c.Comm.Allocate(spec)
 	if err != nil {
 		return nil, err
 	}
 	rank, node, spec := w.Rank(), w.Node(), w.Spec()
 	return rma.Decorate(w, func(t rma.Transport) rma.Transport {
-		return &sabotaged{Transport: t, hand: c.hand, rank: rank, node: node, spec: spec}
+		return &mutantTransport{Transport: t, injector: c.injector, rank: rank, node: node, spec: spec}
 	}), nil
 }
 
-// hand is what one rank's windows have in common.
-type hand struct {
-	at      func() Moment
+// injector makes the mistake, or records sites, on the windows of one rank.
+type injector struct {
+	at      func() Position
 	verdict *Verdict
 	rec     *recording
 	bare    bool // steps are named without distances
 
-	moment Moment
-	before string // the last step of this moment
-	past   []past // the steps of this moment, when recording
+	position Position
+	before   string     // the last step at this position
+	recorded []recorded // the steps at this position, when recording
 
-	late *late // an operation that is to come later
+	delayed *delayed // an operation that is to come later
 }
 
-// late is an operation of a Late mutant on its way.
-type late struct {
-	to      *sabotaged
+// delayed is an operation that a Late mutant holds back.
+type delayed struct {
+	to      *mutantTransport
 	o       rma.Operation
-	flushed bool // its own flush has come
+	flushed bool // its own Flush has returned
 }
 
-// past is a step that was recorded.
-type past struct {
+// recorded is a step that was recorded.
+type recorded struct {
 	site   Site
 	kind   stepKind
-	window *sabotaged
+	window *mutantTransport
 	target int
 	result bool
 }
@@ -87,15 +87,15 @@ type past struct {
 var bare = strings.NewReplacer(" own", "", " mate", "", " far", "", " all", "").Replace
 
 // step notes a step and reports whether the mistake is to be made at it.
-func (h *hand) step(t *sabotaged, kind stepKind, o *rma.Operation, name string) bool {
+func (h *injector) step(t *mutantTransport, kind stepKind, o *rma.Operation, name string) bool {
 	if h.bare {
 		name = bare(name)
 	}
-	if now := h.at(); now != h.moment {
+	if now := h.at(); now != h.position {
 		h.ended()
-		h.moment, h.before, h.past = now, "", h.past[:0]
+		h.position, h.before, h.recorded = now, "", h.recorded[:0]
 	}
-	site := Site{Phase: h.moment.Phase, Mode: h.moment.Mode, Step: name, Before: h.before}
+	site := Site{Phase: h.position.Phase, Mode: h.position.Mode, Step: name, Before: h.before}
 	h.before = name
 	if h.rec == nil {
 		if site == h.verdict.Site {
@@ -107,20 +107,20 @@ func (h *hand) step(t *sabotaged, kind stepKind, o *rma.Operation, name string) 
 	if site.Phase != Outside {
 		h.rec.steps[site] = kind
 		h.rec.sites[site] = *o
-		h.past = append(h.past, past{site, kind, t, o.Target, kind != issueStep || resulting(o.Kind)})
+		h.recorded = append(h.recorded, recorded{site, kind, t, o.Target, kind != issueStep || resulting(o.Kind)})
 	}
 	return false
 }
 
-// ended looks at the steps of a phase that has ended: which operations were flushed
-// and followed by another flush, with no wait between?
-func (h *hand) ended() {
-	for i, p := range h.past {
+// ended notes, of the steps of a phase that has ended, the operations that were flushed and
+// followed by another Flush without a wait in between.
+func (h *injector) ended() {
+	for i, p := range h.recorded {
 		if p.result {
 			continue
 		}
 		flushes := 0
-		for _, q := range h.past[i+1:] {
+		for _, q := range h.recorded[i+1:] {
 			if q.kind == awaitStep || q.kind == backoffStep {
 				break
 			}
@@ -138,15 +138,15 @@ func (h *hand) ended() {
 	}
 }
 
-// sabotaged is the Transport of one window. It keeps the books that a window expects
-// of its Transport: operations are pending until the Flush of their target, and a
-// result is handed up by that Flush and no other.
-type sabotaged struct {
+// mutantTransport is the Transport of one window. As a window expects of its Transport,
+// operations are pending until the Flush of their target, and a result is returned by that
+// Flush and by no other.
+type mutantTransport struct {
 	rma.Transport
-	hand *hand
-	rank int
-	node rma.Node
-	spec rma.Spec
+	injector *injector
+	rank     int
+	node     rma.Node
+	spec     rma.Spec
 
 	open  []entry
 	found rma.Results
@@ -161,13 +161,13 @@ type entry struct {
 	value  int64 // of the result
 }
 
-// name is that of a step on a word.
-func (t *sabotaged) name(what string, target, disp int) string {
+// name names a step on a word.
+func (t *mutantTransport) name(what string, target, disp int) string {
 	word, _, _ := strings.Cut(t.spec.WordName(disp), "[")
 	return fmt.Sprintf("%s %s.%s %s", what, t.spec.Name, word, t.distance(target))
 }
 
-func (t *sabotaged) distance(target int) string {
+func (t *mutantTransport) distance(target int) string {
 	switch {
 	case target < 0:
 		return "all"
@@ -179,24 +179,24 @@ func (t *sabotaged) distance(target int) string {
 	return "far"
 }
 
-func (t *sabotaged) Issue(o rma.Operation) {
+func (t *mutantTransport) Issue(o rma.Operation) {
 	what := o.Kind.String()
 	if o.Kind == rma.KindAccumulate || o.Kind == rma.KindFetchAndOp {
 		what += " " + o.Op.String()
 	}
-	made := t.hand.step(t, issueStep, &o, t.name(what, o.Target, o.Disp))
+	made := t.injector.step(t, issueStep, &o, t.name(what, o.Target, o.Disp))
 	e := entry{target: o.Target, slot: -1}
 	if resulting(o.Kind) && o.Kind != rma.KindGetBulk {
 		e.slot = o.Slot
 	}
 	if made {
-		switch t.hand.verdict.Mutation {
+		switch t.injector.verdict.Mutation {
 		case Forget:
 			t.open = append(t.open, e)
 			return
 		case Late:
-			if t.hand.late == nil {
-				t.hand.late = &late{to: t, o: o}
+			if t.injector.delayed == nil {
+				t.injector.delayed = &delayed{to: t, o: o}
 				t.open = append(t.open, e)
 				return
 			}
@@ -229,7 +229,7 @@ func after(o *rma.Operation, v int64) (int64, bool) {
 }
 
 // now reads a word at once; slot is one that no pending operation has.
-func (t *sabotaged) now(target, disp, slot int) int64 {
+func (t *mutantTransport) now(target, disp, slot int) int64 {
 	t.Transport.Issue(rma.Operation{Kind: rma.KindGet, Class: t.spec.Class(disp), Target: target, Disp: disp, Slot: slot})
 	if _, err := t.Transport.Flush(target, &t.found); err != nil && t.err == nil {
 		t.err = err
@@ -238,7 +238,7 @@ func (t *sabotaged) now(target, disp, slot int) int64 {
 }
 
 // free is a slot that no pending operation has.
-func (t *sabotaged) free() int {
+func (t *mutantTransport) free() int {
 	for slot := rma.MaxPending - 1; slot > 0; slot-- {
 		taken := false
 		for _, e := range t.open {
@@ -251,9 +251,9 @@ func (t *sabotaged) free() int {
 	return 0
 }
 
-func (t *sabotaged) Flush(target int, r *rma.Results) (int, error) {
+func (t *mutantTransport) Flush(target int, r *rma.Results) (int, error) {
 	o := rma.Operation{Target: target}
-	if t.hand.step(t, flushStep, &o, "Flush "+t.distance(target)+" of "+t.hand.before) {
+	if t.injector.step(t, flushStep, &o, "Flush "+t.distance(target)+" of "+t.injector.before) {
 		for i := range t.open {
 			if e := &t.open[i]; e.slot >= 0 && (target < 0 || e.target == target) {
 				r[e.slot], e.slot = 0, -1
@@ -275,7 +275,7 @@ func (t *sabotaged) Flush(target int, r *rma.Results) (int, error) {
 	}
 	t.open = kept
 	if err == nil {
-		err = t.hand.flushed(t, target)
+		err = t.injector.flushed(t, target)
 	}
 	if err == nil {
 		err, t.err = t.err, nil
@@ -283,44 +283,44 @@ func (t *sabotaged) Flush(target int, r *rma.Results) (int, error) {
 	return len(t.open), err
 }
 
-// flushed is called when a Flush is over: the next one after its own is where a late
-// operation belongs.
-func (h *hand) flushed(t *sabotaged, target int) error {
-	l := h.late
+// flushed is called after a Flush. A delayed operation is delivered after the one that
+// follows its own.
+func (h *injector) flushed(t *mutantTransport, target int) error {
+	l := h.delayed
 	switch {
 	case l == nil:
 	case l.flushed:
-		return h.come()
+		return h.deliverDelayed()
 	case l.to == t && (target < 0 || target == l.o.Target):
 		l.flushed = true
 	}
 	return nil
 }
 
-// come lets a late operation come now.
-func (h *hand) come() error {
-	l := h.late
+// deliverDelayed issues and flushes the delayed operation.
+func (h *injector) deliverDelayed() error {
+	l := h.delayed
 	if l == nil {
 		return nil
 	}
-	h.late = nil
+	h.delayed = nil
 	l.to.Transport.Issue(l.o)
 	var none rma.Results
 	_, err := l.to.Transport.Flush(l.o.Target, &none)
 	return err
 }
 
-func (t *sabotaged) Await(target, disp int, c rma.Cond) (int64, error) {
-	if err := t.hand.come(); err != nil {
+func (t *mutantTransport) Await(target, disp int, c rma.Cond) (int64, error) {
+	if err := t.injector.deliverDelayed(); err != nil {
 		return 0, err
 	}
 	o := rma.Operation{Target: target, Disp: disp}
-	if t.hand.step(t, awaitStep, &o, t.name("Await", target, disp)) {
+	if t.injector.step(t, awaitStep, &o, t.name("Await", target, disp)) {
 		v := t.now(target, disp, t.free())
 		switch {
 		case t.err != nil:
 			return v, t.err
-		case t.hand.verdict.Mutation == NoWait || c.Holds(v):
+		case t.injector.verdict.Mutation == NoWait || c.Holds(v):
 			return v, nil
 		}
 		c = rma.NotEqual(v)
@@ -328,11 +328,11 @@ func (t *sabotaged) Await(target, disp int, c rma.Cond) (int64, error) {
 	return t.Transport.Await(target, disp, c)
 }
 
-func (t *sabotaged) Backoff(target, disp int, seen int64, try int) error {
-	if err := t.hand.come(); err != nil {
+func (t *mutantTransport) Backoff(target, disp int, seen int64, try int) error {
+	if err := t.injector.deliverDelayed(); err != nil {
 		return err
 	}
 	o := rma.Operation{Target: target, Disp: disp}
-	t.hand.step(t, backoffStep, &o, t.name("Backoff", target, disp))
+	t.injector.step(t, backoffStep, &o, t.name("Backoff", target, disp))
 	return t.Transport.Backoff(target, disp, seen, try)
 }

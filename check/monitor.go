@@ -8,34 +8,34 @@ import (
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// What a check finds.
+// The errors that a check finds.
 var (
 	ErrExclusion = errors.New("mutual exclusion is violated")
 	ErrStarved   = errors.New("a rank is overtaken oftener than the lock says")
 	ErrCost      = errors.New("more remote operations than the lock says")
-	ErrIdle      = errors.New("the lock is not idle when nobody wants it")
-	ErrTry       = errors.New("a try fails although nobody else holds or wants the lock")
+	ErrIdle      = errors.New("the lock is not idle when no rank wants it")
+	ErrTry       = errors.New("a try fails although no other rank holds or wants the lock")
 	ErrGuarded   = errors.New("what the lock guards is wrong")
 )
 
-// A hall is what the check sees of all executions.
-type hall struct {
-	present
+// A monitor follows the executions of a check: promises, and the occupancy of the lock.
+type monitor struct {
+	occupancy
 	promises [][]lock.Promise // by rank and mode: what is checked; nil for none
 	doors    [][]func()       // by rank and mode: called at a doorway
 	most     int              // the largest of waits
 	states   bool             // the search compares states
 }
 
-// present is what it sees of one execution: who is in and who waits.
-type present struct {
+// occupancy is the state of one execution: the holders and the waiting ranks.
+type occupancy struct {
 	writers, readers int
 	in               []bool
-	waits            [][]wait // by rank: the bounds under which it waits
-	passed           []int    // by rank: doorways of this acquire
-	patience         []int    // by rank: how often it looks at its context before it gives up
-	busy             []bool   // by rank: it is between the begin of an acquire and the end of the release
-	alone            []bool   // by rank: nobody else was busy since its try began
+	waits            [][]wait // by rank: the bounds that count while it waits
+	passed           []int    // by rank: doorways in this acquire
+	patience         []int    // by rank: checks of its context until it gives up
+	busy             []bool   // by rank: between the begin of an acquire and the end of its release
+	alone            []bool   // by rank: no other rank was busy since its try began
 }
 
 // A wait is the waiting of a rank under one bound.
@@ -44,7 +44,7 @@ type wait struct {
 	entries int // since its doorway
 }
 
-func (h *hall) reset() {
+func (h *monitor) reset() {
 	h.writers, h.readers = 0, 0
 	for r := range h.waits {
 		h.waits[r], h.in[r], h.patience[r] = h.waits[r][:0], false, 0
@@ -52,13 +52,13 @@ func (h *hall) reset() {
 	}
 }
 
-// newPresent is that of a number of ranks.
-func newPresent(n int) present {
-	return present{in: make([]bool, n), waits: make([][]wait, n), passed: make([]int, n), patience: make([]int, n), busy: make([]bool, n), alone: make([]bool, n)}
+// newOccupancy is an occupancy for n ranks.
+func newOccupancy(n int) occupancy {
+	return occupancy{in: make([]bool, n), waits: make([][]wait, n), passed: make([]int, n), patience: make([]int, n), busy: make([]bool, n), alone: make([]bool, n)}
 }
 
-// become makes p the same as q.
-func (p *present) become(q *present) {
+// copyFrom makes p the same as q.
+func (p *occupancy) copyFrom(q *occupancy) {
 	p.writers, p.readers = q.writers, q.readers
 	copy(p.in, q.in)
 	copy(p.passed, q.passed)
@@ -70,23 +70,23 @@ func (p *present) become(q *present) {
 	}
 }
 
-// Save is of sim.Beside.
-func (h *hall) Save(into any) any {
-	p, ok := into.(*present)
+// Save is of sim.Snapshotter.
+func (h *monitor) Save(into any) any {
+	p, ok := into.(*occupancy)
 	if !ok {
-		n := newPresent(len(h.in))
+		n := newOccupancy(len(h.in))
 		p = &n
 	}
-	p.become(&h.present)
+	p.copyFrom(&h.occupancy)
 	return p
 }
 
-// Restore is of sim.Beside.
-func (h *hall) Restore(from any) { h.become(from.(*present)) }
+// Restore is of sim.Snapshotter.
+func (h *monitor) Restore(from any) { h.copyFrom(from.(*occupancy)) }
 
-// begins is called when a rank begins to want the lock.
-func (h *hall) begins(c *sim.Comm, try bool) {
-	me := c.World()
+// begins is called when a rank begins an acquire.
+func (h *monitor) begins(c *sim.Comm, try bool) {
+	me := c.WorldRank()
 	h.busy[me], h.alone[me] = true, try
 	for r, busy := range h.busy {
 		if busy && r != me {
@@ -96,18 +96,18 @@ func (h *hall) begins(c *sim.Comm, try bool) {
 	c.Visible()
 }
 
-// ends is called when it has let it go, or does not get it.
-func (h *hall) ends(c *sim.Comm) {
-	h.busy[c.World()], h.alone[c.World()] = false, false
+// ends is called when the rank has released the lock, or does not get it.
+func (h *monitor) ends(c *sim.Comm) {
+	h.busy[c.WorldRank()], h.alone[c.WorldRank()] = false, false
 	c.Visible()
 }
 
-// promised notes what a rank's table promises; in every execution it is the same. Where
-// states are compared, bounds that the visits cannot exceed are left out: they would
-// only tell states apart.
-func (h *hall) promised(c *sim.Comm, table lock.Table, scripts [][]visit) {
+// promised notes the promises of a rank's table, which are the same in every execution.
+// Where a search compares states, bounds that the visits cannot exceed are left out: they
+// would make states differ for nothing.
+func (h *monitor) promised(c *sim.Comm, table lock.Table, scripts [][]visit) {
 	promises, ok := table.(lock.Checked)
-	rank := c.World()
+	rank := c.WorldRank()
 	if !ok || h.promises[rank] != nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (h *hall) promised(c *sim.Comm, table lock.Table, scripts [][]visit) {
 	}
 }
 
-// entries is the number of others' visits that count for a bound.
+// entries is the number of visits of other ranks that count for a bound.
 func entries(b *lock.Bound, rank int, scripts [][]visit) (n int) {
 	for r, visits := range scripts {
 		for _, v := range visits {
@@ -142,18 +142,18 @@ func entries(b *lock.Bound, rank int, scripts [][]visit) (n int) {
 	return n
 }
 
-// wants is called before a rank queues: it notes the doorways that it passes.
-func (h *hall) wants(c *sim.Comm, mode lock.Mode) {
-	me := c.World()
+// wants is called before a rank queues, and counts the doorways that it passes from then on.
+func (h *monitor) wants(c *sim.Comm, mode lock.Mode) {
+	me := c.WorldRank()
 	h.passed[me] = 0
 	if p := h.promises[me]; p != nil && len(p[mode].Bounds) > 0 {
 		c.Doorway(h.doors[me][mode])
 	}
 }
 
-// door is what happens when a rank passes a doorway.
-func (h *hall) door(c *sim.Comm, mode lock.Mode) func() {
-	me, bounds := c.World(), h.promises[c.World()][mode].Bounds
+// door is the function to call when a rank passes a doorway.
+func (h *monitor) door(c *sim.Comm, mode lock.Mode) func() {
+	me, bounds := c.WorldRank(), h.promises[c.WorldRank()][mode].Bounds
 	last := 0
 	for i := range bounds {
 		last = max(last, bounds[i].After)
@@ -172,25 +172,25 @@ func (h *hall) door(c *sim.Comm, mode lock.Mode) func() {
 	}
 }
 
-// gone is called when a rank does not wait any more.
-func (h *hall) gone(c *sim.Comm) {
+// stopsWaiting is called when a rank does not wait any more.
+func (h *monitor) stopsWaiting(c *sim.Comm) {
 	c.Doorway(nil)
-	h.waits[c.World()] = h.waits[c.World()][:0]
+	h.waits[c.WorldRank()] = h.waits[c.WorldRank()][:0]
 	c.Visible()
 }
 
 // refused is called when a rank does not get the lock.
-func (h *hall) refused(c *sim.Comm, v visit, err error) {
-	h.gone(c)
-	if err == nil && v.try && h.alone[c.World()] {
-		c.Fail(fmt.Errorf("%w: TryLock (%v) of rank %d", ErrTry, v.mode, c.World()))
+func (h *monitor) refused(c *sim.Comm, v visit, err error) {
+	h.stopsWaiting(c)
+	if err == nil && v.try && h.alone[c.WorldRank()] {
+		c.Fail(fmt.Errorf("%w: TryLock (%v) of rank %d", ErrTry, v.mode, c.WorldRank()))
 	}
 }
 
 // enters is called when a rank has the lock.
-func (h *hall) enters(c *sim.Comm, mode lock.Mode) {
-	me := c.World()
-	h.gone(c)
+func (h *monitor) enters(c *sim.Comm, mode lock.Mode) {
+	me := c.WorldRank()
+	h.stopsWaiting(c)
 	c.Mark("enters, %v", mode)
 	if mode == lock.Exclusive {
 		h.writers++
@@ -199,7 +199,7 @@ func (h *hall) enters(c *sim.Comm, mode lock.Mode) {
 	}
 	h.in[me] = true
 	if h.writers > 1 || h.writers == 1 && h.readers > 0 {
-		c.Fail(fmt.Errorf("%w: rank %d enters (%v); in are ranks %v, %d of them exclusively", ErrExclusion, me, mode, h.who(), h.writers))
+		c.Fail(fmt.Errorf("%w: rank %d enters (%v); in are ranks %v, %d of them exclusively", ErrExclusion, me, mode, h.inside(), h.writers))
 	}
 	for r, waits := range h.waits {
 		for i := range waits {
@@ -216,11 +216,11 @@ func (h *hall) enters(c *sim.Comm, mode lock.Mode) {
 	}
 }
 
-// leaves is called before a rank lets the lock go.
-func (h *hall) leaves(c *sim.Comm, mode lock.Mode) {
+// leaves is called before a rank releases the lock.
+func (h *monitor) leaves(c *sim.Comm, mode lock.Mode) {
 	c.Visible()
 	c.Mark("leaves")
-	h.in[c.World()] = false
+	h.in[c.WorldRank()] = false
 	if mode == lock.Exclusive {
 		h.writers--
 	} else {
@@ -228,7 +228,7 @@ func (h *hall) leaves(c *sim.Comm, mode lock.Mode) {
 	}
 }
 
-func (h *hall) who() (out []int) {
+func (h *monitor) inside() (out []int) {
 	for r, in := range h.in {
 		if in {
 			out = append(out, r)
@@ -237,8 +237,8 @@ func (h *hall) who() (out []int) {
 	return out
 }
 
-// hash is that of what the verdicts depend on beside the ranks' own states.
-func (h *hall) hash() uint64 {
+// hash is the hash of the state outside the ranks that verdicts depend on.
+func (h *monitor) hash() uint64 {
 	x := uint64(14695981039346656037)
 	for r, waits := range h.waits {
 		if h.alone[r] {

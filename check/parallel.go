@@ -9,13 +9,13 @@ import (
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// block is the number of executions of one scheduler of a Spread.
+// block is the number of executions of one scheduler of RunParallel.
 const block = 250
 
-// Spread checks a plan under many drawn schedules, on all cores: draw makes the
-// scheduler of some of them, as sim.Random and sim.PCT do. What fails first in their
-// order is reported, whatever the number of cores.
-func Spread(p Plan, executions int64, draw func(first, executions int64) sim.Scheduler) (Result, error) {
+// RunParallel checks a plan under many drawn schedules, on all cores. draw makes a scheduler
+// of some of them, as sim.Random and sim.PCT do. The failure is that of the lowest
+// execution, on any number of cores.
+func RunParallel(p Plan, executions int64, draw func(first, executions int64) sim.Scheduler) (Result, error) {
 	if err := p.validate(); err != nil {
 		return Result{}, err
 	}
@@ -56,7 +56,7 @@ func Spread(p Plan, executions int64, draw func(first, executions int64) sim.Sch
 	return all, nil
 }
 
-// add adds what another search of the same plan has found.
+// add adds the result of another search of the same plan.
 func (r *Result) add(s Result) {
 	r.Stats.Executions += s.Stats.Executions
 	r.Stats.Cut += s.Stats.Cut

@@ -1,0 +1,117 @@
+package sim
+
+import "slices"
+
+// A checkpoint is the state of a memoised execution after a number of steps. The search
+// returns to it instead of running the execution's beginning again.
+type checkpoint struct {
+	depth      int
+	words      []int64 // of all segments
+	mem        uint64
+	last       int
+	paused     int
+	clockReads int64
+	writers    []writer
+	ranks      []rankCheckpoint
+	outside    any // of the Snapshotter
+}
+
+// rankCheckpoint is the state of one rank.
+type rankCheckpoint struct {
+	request
+	searchState
+	memo    *memoNode
+	pending []operation
+	results []result
+}
+
+// saveCheckpoint saves the state if the scheduler will continue from it again.
+func (e *search) saveCheckpoint(again bool) {
+	n := len(e.checkpoints)
+	if n > 0 && e.checkpoints[n-1].depth == e.state.Depth { // the search has returned to it
+		if !again {
+			e.checkpoints = e.checkpoints[:n-1]
+		}
+		return
+	}
+	if !again {
+		return
+	}
+	if n < cap(e.checkpoints) { // with its memory
+		e.checkpoints = e.checkpoints[:n+1]
+	} else {
+		e.checkpoints = append(e.checkpoints, checkpoint{})
+	}
+	m := &e.checkpoints[n]
+	if m.ranks == nil {
+		m.ranks = make([]rankCheckpoint, len(e.w.ranks))
+	}
+	m.depth, m.mem, m.last, m.paused, m.clockReads = e.state.Depth, e.mem, e.state.Last, e.paused, e.clockReads
+	m.words = m.words[:0]
+	for _, s := range e.w.segments {
+		m.words = append(m.words, s.mem...)
+	}
+	m.writers = append(m.writers[:0], e.writers...)
+	m.outside = e.outside.Save(m.outside)
+	for i, r := range e.w.ranks {
+		k := &m.ranks[i]
+		k.request = request{state: r.state, seg: r.seg, target: r.target, disp: r.disp, cond: r.cond, seen: r.seen}
+		k.searchState, k.memo = r.searchState, r.memo
+		k.results = append(k.results[:0], r.results...)
+		k.pending = k.pending[:0]
+		for _, o := range r.pending {
+			k.pending = append(k.pending, *o)
+		}
+	}
+}
+
+// restoreCheckpoint restores the last checkpoint within the steps that the next execution
+// has in common with the last one. It reports false if there is none.
+func (e *search) restoreCheckpoint() bool {
+	n := len(e.checkpoints)
+	for n > 0 && e.checkpoints[n-1].depth > e.prefix {
+		n--
+	}
+	if e.checkpoints = e.checkpoints[:n]; n == 0 {
+		return false
+	}
+	m := &e.checkpoints[n-1]
+	w := e.w
+	w.ready, w.failed, w.alive, w.all.arrived = w.ready[:0], nil, len(w.ranks), 0
+	for _, g := range w.groups {
+		g.arrived = 0
+	}
+	e.exploring, e.state.Depth, e.mem, e.state.Last, e.paused, e.clockReads = true, m.depth, m.mem, m.last, m.paused, m.clockReads
+	e.choices = e.choices[:m.depth]
+	at := 0
+	for _, s := range w.segments {
+		at += copy(s.mem, m.words[at:])
+	}
+	e.writers = append(e.writers[:0], m.writers...)
+	e.outside.Restore(m.outside)
+	for i, r := range w.ranks {
+		k := &m.ranks[i]
+		r.state, r.seg, r.target, r.disp, r.cond, r.seen = k.state, k.seg, k.target, k.disp, k.cond, k.request.seen
+		r.searchState, r.memo, r.err, r.met = k.searchState, k.memo, nil, nil
+		r.results = append(r.results[:0], k.results...)
+		r.spare = append(r.spare, r.pending...)
+		r.pending = r.pending[:0]
+		for j := range k.pending {
+			o := r.operation(k.pending[j].Operation, k.pending[j].seg)
+			*o = k.pending[j]
+			r.pending = append(r.pending, o)
+		}
+	}
+	return true
+}
+
+// A writer is a rank that writes a flag word.
+type writer struct {
+	key  uint64
+	rank int
+}
+
+// writerIndex is the index of a flag word's writer in e.writers, or -1.
+func (e *search) writerIndex(key uint64) int {
+	return slices.IndexFunc(e.writers, func(w writer) bool { return w.key == key })
+}

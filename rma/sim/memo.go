@@ -1,0 +1,364 @@
+package sim
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A memoNode is a rank's behaviour between two suspensions: the actions that it took and
+// the request that it then waits with. Its children are keyed by the answer. The nodes of a
+// rank form the memo tree, whose root follows Begin.
+//
+// A rank has far fewer histories than a search has states, so the search replays a rank's
+// actions from the tree and runs the rank's code only at an answer that has no child yet.
+// The coroutine may be at an older node, of this execution or of another one. Before new
+// code runs it is given the recorded answers again, from its own node or from the start.
+type memoNode struct {
+	parent   *memoNode
+	answer   answer // that the parent's request got
+	actions  []action
+	waitsFor request
+	children []*memoNode
+}
+
+// A request is what a rank waits for.
+type request struct {
+	state  state
+	seg    *segment
+	target int // rank; of a flush, -1 for all
+	disp   int
+	cond   rma.Cond
+	seen   int64
+	try    int
+	us     int64 // of a sleep, microseconds
+}
+
+// An answer ends a wait.
+type answer struct {
+	err   error
+	open  int     // of a flush: operations that are still pending
+	value int64   // of an Await
+	found []found // of a flush, by slot
+}
+
+// found is the result of an operation.
+type found struct {
+	slot  int
+	value int64
+}
+
+// memoState is where a rank stands in its memo tree, and where its coroutine does.
+type memoState struct {
+	root         *memoNode // follows Begin
+	memo         *memoNode // the rank's node; nil if its own code runs
+	codeAt       *memoNode // the coroutine's node, if it is in a body
+	lagging      bool      // the coroutine repeats what the rank has done already
+	backlog      []answer  // the answers that it gets meanwhile
+	consumed     int       // how many of them it got
+	suspends     bool      // after the backlog the coroutine stops
+	answer       answer    // of the last wait
+	flushResults []found   // of the last flush
+}
+
+// An action takes no time: an operation is issued, a state declared (Home), or an effect
+// called.
+type action struct {
+	effect func()
+	t      *searchTransport
+	op     rma.Operation
+	home   uint64
+}
+
+// errImpure ends an execution in which a rank did what the memo tree cannot hold: it read
+// the clock, or returned.
+var errImpure = errors.New("sim: a rank did what a search cannot memoise")
+
+// Memoise lets an exhaustive search replay a rank from its memo tree in place of its code.
+// All ranks call it before the Begin at which windows are kept (Keep). Between Begin and
+// End the code of a rank must then depend on the answers of its windows alone. It must
+// change state outside the rank by Effect alone; outside saves and restores that state.
+// Before each Begin the rank restores its own state, and Start that outside.
+func (c *Comm) Memoise(outside Snapshotter) {
+	if e := c.r.w.search; e != nil {
+		_, e.memoise = e.scheduler.(prefixKeeper)
+		e.memoise, e.outside = e.memoise && len(e.Faults) == 0 && !e.CPUFar, outside
+	}
+}
+
+// A Snapshotter is the state that a check keeps outside the ranks.
+type Snapshotter interface {
+	// Save copies the state. A not nil into is an earlier copy, whose memory may be reused.
+	Save(into any) any
+	// Restore makes the state that of a copy.
+	Restore(from any)
+}
+
+// Start calls f at the start of each execution. One rank calls it, before Begin.
+func (c *Comm) Start(f func()) {
+	if c.r.memo != nil { // the execution has begun
+		return
+	}
+	if e := c.r.w.search; e != nil {
+		e.start = f
+	}
+	f()
+}
+
+// Effect calls f, which changes state that a check keeps outside the ranks.
+func (c *Comm) Effect(f func()) {
+	r := c.r
+	if r.lagging {
+		return
+	}
+	f()
+	r.record(action{effect: f})
+}
+
+// record adds an action to the rank's node.
+func (r *rank) record(a action) {
+	if r.memo != nil {
+		r.memo.actions = append(r.memo.actions, a)
+	}
+}
+
+// impure notes that the rank does what the memo tree cannot hold.
+func (r *rank) impure() {
+	if e := r.w.search; r.memo != nil && e.violation == nil {
+		e.violation = errImpure
+	}
+}
+
+// beginMemoised begins an execution whose ranks are replayed from their memo trees.
+func (e *search) beginMemoised() {
+	e.keep()
+	e.exploring = true
+	for _, r := range e.w.ranks {
+		r.searchState.reset()
+	}
+	e.w.all.know()
+	if e.start != nil {
+		e.start()
+	}
+	n := len(e.w.ranks)
+	for i := range n {
+		r := e.w.ranks[(i+n-1)%n] // the last one to come to Begin goes on first
+		if r.root != nil {
+			r.memo = r.root
+			e.replayNode(r)
+			continue
+		}
+		r.root = &memoNode{}
+		r.memo, r.lagging = r.root, false
+		r.resume()
+	}
+}
+
+// wake resumes a rank that has waited.
+func (e *search) wake(r *rank) {
+	r.answer = e.endWait(r)
+	if r.memo == nil {
+		r.resume()
+		return
+	}
+	e.advance(r)
+}
+
+// advance follows the rank's answer to the child node, or runs the code if there is none.
+func (e *search) advance(r *rank) {
+	next := r.memo.child(&r.answer)
+	if next == nil {
+		e.catchUp(r)
+		r.memo = r.memo.addChild(r.answer)
+		r.backlog, r.suspends = append(r.backlog, r.memo.answer), false
+		r.resume()
+		return
+	}
+	r.memo = next
+	e.replayNode(r)
+}
+
+// replayNode repeats the actions of the rank's node, and of its successors until the rank
+// waits.
+func (e *search) replayNode(r *rank) {
+	n := r.memo
+	e.replaying = true
+	for i := range n.actions {
+		switch a := &n.actions[i]; {
+		case a.effect != nil:
+			a.effect()
+		case a.t != nil:
+			a.t.accept(a.op)
+		default:
+			r.home(a.home)
+		}
+	}
+	e.replaying = false
+	if e.violation == nil && !e.beginWait(r, &n.waitsFor) {
+		r.answer = e.endWait(r)
+		e.advance(r)
+	}
+}
+
+// child is the node that an answer leads to, or nil.
+func (p *memoNode) child(a *answer) *memoNode {
+	for _, n := range p.children {
+		if b := &n.answer; a.value == b.value && a.open == b.open && a.err == b.err && slices.Equal(a.found, b.found) {
+			return n
+		}
+	}
+	return nil
+}
+
+// addChild adds the node that an answer leads to.
+func (p *memoNode) addChild(a answer) *memoNode {
+	a.found = slices.Clone(a.found)
+	n := &memoNode{parent: p, answer: a}
+	p.children = append(p.children, n)
+	return n
+}
+
+// catchUp prepares the rank's coroutine to repeat what the rank did up to its node. Once
+// resumed, it stops there.
+func (e *search) catchUp(r *rank) {
+	r.backlog = r.backlog[:0]
+	p := r.memo
+	for ; p.parent != nil && (!r.in || p != r.codeAt); p = p.parent {
+		r.backlog = append(r.backlog, p.answer)
+	}
+	slices.Reverse(r.backlog)
+	if r.in && p != r.codeAt {
+		r.quit()
+	}
+	r.consumed, r.lagging, r.suspends = 0, true, true
+}
+
+// leaveMemo has all ranks continue by their own code, once all are at a collective call. It
+// reports whether they are.
+func (e *search) leaveMemo() bool {
+	for _, r := range e.w.ranks {
+		if r.memo == nil || r.state != leaving {
+			return false
+		}
+	}
+	for _, r := range e.w.ranks {
+		if !r.in || r.codeAt != r.memo {
+			e.catchUp(r)
+			r.resume()
+		}
+		r.memo, r.lagging = nil, false
+		e.w.ready = append(e.w.ready, r)
+	}
+	return true
+}
+
+// abandonMemo ends the use of memo trees in a search.
+func (e *search) abandonMemo() {
+	e.memoise, e.checkpoints = false, nil
+	for _, r := range e.w.ranks {
+		if r.in {
+			r.quit()
+		}
+		r.memo, r.root = nil, nil
+	}
+}
+
+// ask suspends the rank until its request is answered, unless there is nothing to wait for.
+func (r *rank) ask(q request) answer {
+	if r.quits {
+		panic(aborted)
+	}
+	if !r.lagging {
+		if e := r.w.search; r.memo == nil {
+			if !e.beginWait(r, &q) {
+				return e.endWait(r)
+			}
+		} else {
+			r.memo.waitsFor, r.codeAt = q, r.memo
+			if !e.beginWait(r, &q) {
+				a := e.endWait(r)
+				r.memo = r.memo.addChild(a)
+				return a
+			}
+		}
+		r.suspend()
+	} else if r.consumed == len(r.backlog) {
+		r.codeAt = r.memo
+		r.suspend()
+	}
+	if !r.lagging {
+		return r.answer
+	}
+	a := r.backlog[r.consumed]
+	r.consumed++
+	r.lagging = r.consumed < len(r.backlog) || r.suspends
+	return a
+}
+
+// beginWait notes a rank's request. It reports false if there is nothing to wait for.
+func (e *search) beginWait(r *rank, q *request) bool {
+	r.state, r.seg, r.target, r.disp, r.cond, r.seen = q.state, q.seg, q.target, q.disp, q.cond, q.seen
+	switch q.state {
+	case flushing:
+		return r.owes(q.seg, q.target)
+	case pausing:
+		r.beginRetry(q.seg.key(q.target, q.disp), q.seen, q.try)
+		e.state.Beaten = r.id
+		r.changed = false
+		e.paused++
+	case sleeping:
+		e.clockReads += q.us
+	}
+	return true
+}
+
+// endWait ends a rank's wait and makes its answer.
+func (e *search) endWait(r *rank) answer {
+	var a answer
+	if e.w.failed != nil {
+		a.err = e.w.peer()
+	}
+	switch r.state {
+	case flushing:
+		if a.err == nil {
+			a.found, a.open = r.flushed()
+		}
+	case awaiting:
+		a.value = *r.seg.word(r.target, r.disp)
+	case pausing:
+		e.paused--
+		if r.changed {
+			r.changed, r.history = false, r.history-changedMark
+		}
+	}
+	r.state = running
+	return a
+}
+
+// flushed returns the results of a flush, which the next call overwrites, and the number of
+// operations that are still pending to the window.
+func (r *rank) flushed() ([]found, int) {
+	out, kept := r.flushResults[:0], r.results[:0]
+	for _, f := range r.results {
+		if f.seg == r.seg && (r.target < 0 || f.target == r.target) {
+			out = append(out, found{f.slot, f.value})
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b found) int { return a.slot - b.slot })
+	r.flushResults, r.results = out, kept
+	n, last := 0, uint64(0)
+	for _, o := range r.pending {
+		if o.seg == r.seg && o.whole != last {
+			n, last = n+1, o.whole
+		}
+	}
+	for _, f := range r.results { // took effect, and is still pending to the window
+		if f.seg == r.seg {
+			n++
+		}
+	}
+	return out, n
+}
