@@ -6,7 +6,7 @@
 //
 // compares with in section 5, the like of Open MPI, and MPI's own MPI_Win_lock.
 // They are correct locks, and kept as their authors made them: simple, unfair, and
-// with every waiter polling the lock's home.
+// with every waiter polling the lock's home. docs/locks has a page for each.
 //
 //	name            type     X     S     a waiter costs         lock_all  file
 //	fompi-spin      Spin     1+1   -     1 CAS per try          -         fompispin.go
@@ -33,11 +33,11 @@
 //
 // # Fairness, deadlines, death
 //
-// None of those on a window is fair: a rank may be bypassed without bound, and in
-// the RW locks readers starve writers. They are taken by trying, so a context that
-// can end changes nothing but that it is looked at between tries; a failed Lock
-// takes back what it added. A rank that dies while it holds leaves the lock held
-// for ever. [WinLock] is what the MPI library makes of it.
+// Except [WinLock], which is what the MPI library makes of it, none is fair: a rank
+// may be bypassed without bound, and in the RW locks readers starve writers. They
+// are taken by trying, so that Lock looks at its context between tries. A failed
+// Lock takes back what it added. A rank that dies while it holds a lock leaves it
+// held for ever.
 //
 // # Back-off
 //
@@ -47,7 +47,7 @@
 //
 // # Held locks
 //
-// The words of these locks say how many hold, not who. So a table keeps the ids
-// that its rank holds, in a set of MaxHeld places: enough to tell misuse from use
-// at no cost per lock of the table.
+// The words of these locks say how many ranks hold, not which. So a table keeps the
+// ids that its rank holds, in a set of MaxHeld places: enough to tell misuse from
+// use at no cost per lock of the table.
 package baseline

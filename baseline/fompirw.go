@@ -19,7 +19,7 @@ import (
 //	L     far    the lock's home  bit 0: held exclusively; the rest: 2 for each rank
 //	                              that holds or awaits it in shared mode
 //
-// An exclusive Lock adds 1 to G, and if nobody holds LockAll tries CAS(L, 0 to 1);
+// An exclusive Lock adds 1 to G, and if no rank holds LockAll tries CAS(L, 0 to 1);
 // if either fails it takes the 1 back and tries again. A rank that holds a lock of
 // the table exclusively has its 1 in G already and needs the CAS alone. A shared
 // Lock adds 2 to L and then reads L until bit 0 is clear. Unlock subtracts from L
@@ -31,7 +31,7 @@ import (
 // # Flaws
 //
 // They are the original's. A waiting reader's 2 stays in L and fails every CAS: a
-// stream of readers starves writers. Exclusive tries raise and lower G: those who
+// stream of readers starves writers. Exclusive tries raise and lower G: ranks that
 // await LockAll may miss every quiet moment. All exclusive Locks of a table meet in
 // G, at one rank. A TryLock or TryRLock that fails is seen by others for a moment,
 // and may make theirs fail or wait.
@@ -177,8 +177,8 @@ func (t *RW) lockExclusive(ctx context.Context, id, home, disp int) error {
 	}
 }
 
-// unlockExclusive is unX(t). L before G: who finds no writer in G for LockAll must
-// find no lock held exclusively.
+// unlockExclusive is unX(t). L comes before G: a rank that finds no writer in G for
+// LockAll must find no lock held exclusively.
 func (t *RW) unlockExclusive(home, disp int) error {
 	t.nx--
 	err := t.w.AccumulateFlush(-1, home, disp, rma.Sum)
@@ -197,10 +197,10 @@ func (t *RW) tryShared(home, disp int) (bool, error) {
 	return false, t.w.AccumulateFlush(-sharedOne, home, disp, rma.Sum)
 }
 
-// join is S(t), with one = 2 at L, and ALL, with one = 2^32 at G: it adds one to the
+// acquireShared is S(t), with one = 2 at L, and ALL, with one = 2^32 at G: it adds one to the
 // word and waits until the word is free of writers. Only with Undo it takes the one
 // back while it waits. If the context ends, the word is left without it.
-func (t *RW) join(ctx context.Context, id int, one int64, target, disp int, free func(int64) bool) error {
+func (t *RW) acquireShared(ctx context.Context, id int, one int64, target, disp int, free func(int64) bool) error {
 	v, err := t.w.FetchAndOpFlush(one, target, disp, rma.Sum)
 	b := blocker{target, disp, v + one}
 	for try := 0; err == nil && !free(v); try++ {

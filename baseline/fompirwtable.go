@@ -39,7 +39,7 @@ func (t *RW) LockAll(ctx context.Context) error {
 	if t.held.all || t.held.busy != 0 {
 		panic("baseline: lock of a lock that this rank holds")
 	}
-	err := t.join(ctx, everything, allOne, t.home, t.g, noWriters)
+	err := t.acquireShared(ctx, everything, allOne, t.home, t.g, noWriters)
 	t.held.all = err == nil
 	return err
 }
@@ -61,7 +61,7 @@ func (t *RW) Mutex(id int) lock.Mutex {
 }
 
 func (t *RW) mutex(id int) rwMutex {
-	home, disp := t.at(id)
+	home, disp := t.word(id)
 	return rwMutex{t: t, id: id, home: home, disp: disp}
 }
 
@@ -81,23 +81,23 @@ func (m *rwMutex) Unlock() error                   { return m.unlock(lock.Exclus
 func (m *rwMutex) RUnlock() error                  { return m.unlock(lock.Shared) }
 
 func (m *rwMutex) lock(ctx context.Context, mode lock.Mode) error {
-	k, err := m.t.held.take(m.t.name, m.id, mode)
+	k, err := m.t.held.claim(m.t.name, m.id, mode)
 	if err != nil {
 		return err
 	}
 	if mode == lock.Shared {
-		err = m.t.join(ctx, m.id, sharedOne, m.home, m.disp, noWriter)
+		err = m.t.acquireShared(ctx, m.id, sharedOne, m.home, m.disp, noWriter)
 	} else {
 		err = m.t.lockExclusive(ctx, m.id, m.home, m.disp)
 	}
 	if err != nil {
-		m.t.held.drop(k)
+		m.t.held.unclaim(k)
 	}
 	return err
 }
 
 func (m *rwMutex) try(mode lock.Mode) (got bool, err error) {
-	k, err := m.t.held.take(m.t.name, m.id, mode)
+	k, err := m.t.held.claim(m.t.name, m.id, mode)
 	if err != nil {
 		return false, err
 	}
@@ -107,13 +107,13 @@ func (m *rwMutex) try(mode lock.Mode) (got bool, err error) {
 		got, _, err = m.t.tryExclusive(m.home, m.disp)
 	}
 	if !got {
-		m.t.held.drop(k)
+		m.t.held.unclaim(k)
 	}
 	return got, err
 }
 
 func (m *rwMutex) unlock(mode lock.Mode) error {
-	m.t.held.drop(m.t.held.leave(m.id, mode))
+	m.t.held.unclaim(m.t.held.claimed(m.id, mode))
 	if mode == lock.Shared {
 		return m.t.w.AccumulateFlush(-sharedOne, m.home, m.disp, rma.Sum)
 	}

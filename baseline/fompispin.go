@@ -76,7 +76,7 @@ func (t *Spin) Mutex(id int) lock.Mutex {
 }
 
 func (t *Spin) mutex(id int) spinMutex {
-	home, disp := t.at(id)
+	home, disp := t.word(id)
 	return spinMutex{t: t, id: id, home: home, disp: disp}
 }
 
@@ -87,7 +87,7 @@ type spinMutex struct {
 }
 
 func (m *spinMutex) Lock(ctx context.Context) error {
-	k, err := m.t.held.take(m.t.name, m.id, lock.Exclusive)
+	k, err := m.t.held.claim(m.t.name, m.id, lock.Exclusive)
 	if err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ func (m *spinMutex) Lock(ctx context.Context) error {
 			err = m.t.pause(ctx, m.id, blocker{m.home, m.disp, last}, try)
 		}
 		if err != nil {
-			m.t.held.drop(k)
+			m.t.held.unclaim(k)
 			return err
 		}
 	}
 }
 
 func (m *spinMutex) TryLock() (bool, error) {
-	k, err := m.t.held.take(m.t.name, m.id, lock.Exclusive)
+	k, err := m.t.held.claim(m.t.name, m.id, lock.Exclusive)
 	if err != nil {
 		return false, err
 	}
@@ -115,11 +115,11 @@ func (m *spinMutex) TryLock() (bool, error) {
 	if got := err == nil && last == 0; got {
 		return true, nil
 	}
-	m.t.held.drop(k)
+	m.t.held.unclaim(k)
 	return false, err
 }
 
 func (m *spinMutex) Unlock() error {
-	m.t.held.drop(m.t.held.leave(m.id, lock.Exclusive))
+	m.t.held.unclaim(m.t.held.claimed(m.id, lock.Exclusive))
 	return m.t.w.AccumulateFlush(-1, m.home, m.disp, rma.Sum)
 }

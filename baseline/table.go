@@ -78,14 +78,14 @@ func (t *table) Len() int { return t.locks }
 
 // Home is the rank whose memory holds the lock's word.
 func (t *table) Home(id int) int {
-	home, _ := t.at(id)
+	home, _ := t.word(id)
 	return home
 }
 
 // Backoff is the pause between tries that the table runs with.
 func (t *table) Backoff() Backoff { return t.backoff }
 
-// Free closes the window. Collective. A held lock is a mistake of the caller.
+// Free closes the window. Collective. To free a table with a held lock is misuse.
 func (t *table) Free() error { return t.w.Free() }
 
 // Idle checks that the rank's words are 0 and its handle holds nothing.
@@ -101,8 +101,8 @@ func (t *table) Idle() error {
 	return nil
 }
 
-// at is the home of a lock and the displacement of its word there.
-func (t *table) at(id int) (home, disp int) {
+// word is the home of a lock and the displacement of its word there.
+func (t *table) word(id int) (home, disp int) {
 	if uint(id) >= uint(t.locks) {
 		panic(fmt.Sprintf("baseline: lock %d of a table of %d", id, t.locks))
 	}
@@ -154,8 +154,8 @@ func (h *held) find(id int) int {
 	return -1
 }
 
-// take gives a lock a place.
-func (h *held) take(table string, id int, mode lock.Mode) (k int, err error) {
+// claim gives a lock a place.
+func (h *held) claim(table string, id int, mode lock.Mode) (k int, err error) {
 	if h.all || h.find(id) >= 0 {
 		panic("baseline: lock of a lock that this rank holds")
 	}
@@ -169,13 +169,13 @@ func (h *held) take(table string, id int, mode lock.Mode) (k int, err error) {
 	return k, nil
 }
 
-// leave is the place of a lock that is about to be unlocked.
-func (h *held) leave(id int, mode lock.Mode) (k int) {
+// claimed is the place of a lock that is about to be unlocked.
+func (h *held) claimed(id int, mode lock.Mode) (k int) {
 	if k = h.find(id); k < 0 || lock.Mode(h.shared>>k&1) != mode {
 		panic("baseline: unlock of unlocked lock")
 	}
 	return k
 }
 
-// drop frees a place.
-func (h *held) drop(k int) { h.busy &^= 1 << k }
+// unclaim frees a place.
+func (h *held) unclaim(k int) { h.busy &^= 1 << k }

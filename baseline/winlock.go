@@ -15,7 +15,7 @@ import (
 // serve.
 //
 // MPI has one lock per rank, so a table has at most as many locks as the Comm has
-// ranks. Two locks at one rank would be one, and who took both would wait for
+// ranks. Two locks at one rank would be one, and a rank that took both would wait for
 // itself.
 //
 // MPI can neither try nor give up: TryLock, and Lock with a context that can end,
@@ -82,8 +82,8 @@ func (t *WinLock) Home(id int) int {
 	return (t.home + id) % t.size
 }
 
-// Free closes the transport's locks. Collective. A held lock is a mistake of the
-// caller.
+// Free closes the transport's locks. Collective. To free a table with a held lock is
+// misuse.
 func (t *WinLock) Free() error { return t.e.Free() }
 
 // Lock takes lock id: MPI_Win_lock. The context must be one that cannot end.
@@ -92,12 +92,12 @@ func (t *WinLock) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	if ctx.Done() != nil {
 		return fmt.Errorf("baseline: %s: lock %d: MPI_Win_lock cannot give up; pass context.Background(): %w", winLock, id, errors.ErrUnsupported)
 	}
-	k, err := t.held.take(winLock, id, mode)
+	k, err := t.held.claim(winLock, id, mode)
 	if err != nil {
 		return err
 	}
 	if err := t.e.Lock(home, mode == lock.Exclusive); err != nil {
-		t.held.drop(k)
+		t.held.unclaim(k)
 		return err
 	}
 	return nil
@@ -112,7 +112,7 @@ func (t *WinLock) TryLock(id int, _ lock.Mode) (bool, error) {
 // Unlock frees lock id: MPI_Win_unlock.
 func (t *WinLock) Unlock(id int, mode lock.Mode) error {
 	home := t.Home(id)
-	t.held.drop(t.held.leave(id, mode))
+	t.held.unclaim(t.held.claimed(id, mode))
 	return t.e.Unlock(home)
 }
 

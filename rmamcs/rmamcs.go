@@ -172,5 +172,5 @@ func (t *Table) Mutex(id int) lock.Mutex {
 	return &m
 }
 
-// Free closes the window. Collective. A held lock is a mistake of the caller.
+// Free closes the window. Collective. To free a table with a held lock is misuse.
 func (t *Table) Free() error { return t.t.W.Free() }

@@ -7,23 +7,34 @@
 // Listing 7, are in package internal/queuetree; the rest is here.
 //
 // Writers meet in the distributed tree of queues (package internal/queuetree). Readers meet
-// in the distributed counter: each touches one of its physical counters, writers all
-// of them.
+// in the distributed counter: each touches one of its physical counters, writers visit all
+// of them. docs/locks/rmarw.md has the steps, their costs and a picture.
 //
 // # Words
 //
-// There are two kinds of physical counters. The asymmetric one (asym.go), the default
-// where the ranks are on several nodes and the readers of each counter on one, is for readers
-// that never leave their node; its words are described there. The symmetric one is the
-// paper's. Besides the tree's, for each lock and physical counter at the rank that hosts
-// it, all of class far:
+// Besides the tree's, which package rmamcs lists, each lock has these for each physical
+// counter, at the rank that hosts it. There are two kinds of physical counters. The
+// symmetric one is the paper's:
 //
-//	ARRIVE  bit 62: WRITE, a writer has or wants the lock; bits 24 to 61: the phase; the
-//	        rest: readers that arrived in the phase
-//	DEPART  bits 24 to 63: phases ended; the rest: readers that departed in the phase,
-//	        less those that were let in at its beginning
-//	OPENED    phases opened
-//	OPENER_SIGNAL    counts what a reader looks for that waits to open a phase
+//	ARRIVE         far   bit 62: WRITE, a writer has or wants the lock
+//	                     bits 24 to 61: the phase
+//	                     bits 0 to 23: readers that arrived in the phase
+//	DEPART         far   bits 24 to 63: phases ended
+//	                     bits 0 to 23: readers that departed in the phase, less those that
+//	                     were let in at its beginning
+//	OPENED         far   phases opened
+//	OPENER_SIGNAL  far   goes up when the reader that waits to open a phase must look again
+//
+// The asymmetric one is for readers that never leave their node. It is the default where
+// ranks are on several nodes and the readers of each counter on one:
+//
+//	READERS        near  bits 0 to 12: readers inside, or about to look at ADMISSION
+//	                     bits 13 to 25 and 26 to 38: readers that wait for the end of an
+//	                     even phase and of an odd one
+//	                     bits 39 to 63: arrivals
+//	ADMISSION      flag  bits 0 to 24: the limit, up to which arrivals are let in
+//	                     bit 25: LIMITED, a writer waits; bit 26: SHUT, a writer is in
+//	                     bits 27 to 62: the phase
 //
 // # The symmetric counter, and why it is not as printed
 //
@@ -34,14 +45,14 @@
 // A phase is what happens at a physical counter between two writers. A reader arrives
 // with one FAO. If it finds WRITE not set and fewer than T_R before it in the phase, it
 // is in (Listing 9, lines 12 and 13). Otherwise it stays counted, does not try again,
-// and waits for OPENED to say that the next phase has been opened; then it is in, however
-// many wait. So nobody backs off (line 24), and who waits is overtaken by one phase at
-// most.
+// and waits for OPENED to say that the next phase has been opened. Then it is in, however
+// many wait. So no reader backs off (line 24), and a reader that waits is overtaken by one
+// phase at most.
 //
-// A writer sets WRITE at each counter (Listing 6, lines 2 to 7); the FAO tells it how
+// A writer sets WRITE at each counter (Listing 6, lines 2 to 7). The FAO tells it how
 // many readers the phase has let in, min(arrived, T_R), and DEPART when all of them
 // are gone: that is the second check of section 4.1. When writers give the lock to
-// readers (Listing 8), a new phase is opened at each counter: ARRIVE is swapped for an
+// readers (Listing 8), a new phase is opened at each counter. ARRIVE is swapped for an
 // empty one of the next phase, which tells how many waited; these and the old phase's
 // are subtracted from DEPART, and then OPENED goes up. In this order DEPART says too
 // little in between and never too much.
@@ -49,11 +60,17 @@
 // Where a phase is full and no writer is there, the one reader that found exactly T_R
 // before it opens the next phase itself (lines 15 to 21), once the full one has
 // departed. It looks at the root's TAIL: a writer that is there will open the phase,
-// since writers leave the queue first and give the lock to the readers then. OPENER_SIGNAL tells
-// it to look again.
+// since writers leave the queue first and give the lock to the readers then.
+// OPENER_SIGNAL tells the reader to look again.
 //
 // Before a writer sets WRITE at a counter it waits until no reader is in, or the phase
 // is full: T_R is what it grants the readers (section 3.2.3).
+//
+// # The asymmetric counter
+//
+// A reader counts itself in READERS and then looks at ADMISSION; a writer writes ADMISSION
+// and then looks at READERS: one of the two sees the other. No word is changed by both
+// sides, so readers use CPU atomics, and writers a Put and a Get (asym.go).
 //
 // # Fairness
 //
@@ -73,11 +90,11 @@
 // from when it has counted itself among those that wait, and by 2 * C_1 from its arrival
 // on: between the two it looks at ADMISSION, and a slow one may see that of the next phase.
 //
-// With Config.Leaf Barging the leaf is the one of package rmamcs for nodes with more ranks than cores: a
-// writer that has entered its element's queue is passed by at most (F + 1) * (T_L,N + 1) - 1
-// writers of the element, F its ranks. Readers pass a writer as above from when it, or
-// whoever stands for its element, is in the root's queue; Promise has no bound for that,
-// as no number of the writer's own operations tells when that is.
+// With Config.Leaf Barging the leaf is the barging one of package rmamcs: a writer that has
+// entered its element's queue is passed by at most (F + 1) * (T_L,N + 1) - 1 writers of the
+// element, F its ranks. Readers pass a writer as above from when it, or the rank that
+// stands for its element, is in the root's queue. Promise has no bound for that, as no
+// number of the writer's own operations tells when that is.
 //
 // # Memory ordering
 //
@@ -85,6 +102,6 @@
 //
 // # When a rank dies
 //
-// RMA-RW does not recover: who waits for a rank that died waits for ever, or until the
-// backend notices (ErrPeer).
+// RMA-RW does not recover: a rank that waits for one that died waits for ever, or until
+// the backend notices (ErrPeer).
 package rmarw

@@ -250,5 +250,5 @@ func (t *Table) Mutex(id int) lock.Mutex {
 
 func (t *Table) mutex(id int) RWMutex { return RWMutex{t, t.tree.Mutex(id), id} }
 
-// Free closes the window. Collective. A held lock is a mistake of the caller.
+// Free closes the window. Collective. To free a table with a held lock is misuse.
 func (t *Table) Free() error { return t.tree.W.Free() }
