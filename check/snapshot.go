@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
@@ -13,9 +14,14 @@ import (
 // from the handles, windows and their decorators included. It skips communicators, the
 // simulator's transports and immutable types, which hold no state of an execution. It does
 // not follow functions: they may capture a handle or a client, and nothing else.
-type snapshot struct{ parts []part }
+type snapshot struct {
+	parts   []part
+	windows []windowCopy
+}
 
 type part struct{ live, saved reflect.Value }
+
+type windowCopy struct{ live, saved *rma.Window }
 
 // takeSnapshot takes a snapshot of the handles. It reports false if it meets a map or a
 // channel, which cannot be restored.
@@ -37,6 +43,9 @@ func (s *snapshot) restore() {
 		if !bytes.Equal(memory(p.live), memory(p.saved)) {
 			p.live.Set(p.saved)
 		}
+	}
+	for _, w := range s.windows {
+		w.live.CopyFrom(w.saved)
 	}
 }
 
@@ -72,8 +81,10 @@ func (s *snapshot) walk(v reflect.Value, seen map[unsafe.Pointer]bool) bool {
 		seen[at] = true
 		switch {
 		case to == windowType:
-			s.keep(to, at)
-			return s.walk(v.Elem().FieldByName("t"), seen)
+			w := windowCopy{(*rma.Window)(at), new(rma.Window)}
+			w.saved.CopyFrom(w.live)
+			s.windows = append(s.windows, w)
+			return s.walk(reflect.ValueOf(w.live.Transport()), seen)
 		case opaque(to): // immutable
 			return true
 		}

@@ -106,6 +106,16 @@ func Decorate(w *Window, wrap func(Transport) Transport) *Window {
 	}
 }
 
+// CopyFrom makes w what from is: a handle of the same rank on the same window, with the same
+// pending operations and results. It is for a checker, which runs a rank again from an
+// earlier state: it copies the handle into a zero Window, and later back. What the Transport
+// keeps is not copied.
+func (w *Window) CopyFrom(from *Window) { *w = *from }
+
+// Transport is the Transport of the handle, for programs that copy its state too; nil after
+// Free.
+func (w *Window) Transport() Transport { return w.t }
+
 // direct is a whole Window as a Transport.
 type direct struct{ w *Window }
 

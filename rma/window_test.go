@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
 )
 
 // script is a Transport that notes what reaches it. It carries nothing out but
@@ -353,4 +354,42 @@ func (s *spy) Flush(target int, r *rma.Results) (int, error) {
 func (s *spy) Await(target, disp int, c rma.Cond) (int64, error) {
 	s.awaits++
 	return s.Transport.Await(target, disp, c)
+}
+
+// TestCopyFrom: a handle that was copied back does what it did from the copy on.
+func TestCopyFrom(t *testing.T) {
+	err := inproc.Run(1, func(c rma.Comm) error {
+		w, err := c.Allocate(rma.CounterSpec("count", 2))
+		if err != nil {
+			return err
+		}
+		h := w.FetchAndOp(1, 0, 0, rma.Sum)
+		var saved rma.Window
+		saved.CopyFrom(w)
+		if err := w.Flush(0); err != nil {
+			return err
+		}
+		w.FetchAndOp(5, 0, 1, rma.Sum)
+		w.Put(1, 0, 7) // an error to report
+		w.CopyFrom(&saved)
+		if err := w.Flush(0); err != nil {
+			return fmt.Errorf("the copy had no error: %w", err)
+		}
+		if v := w.Value(h); v != 0 {
+			return fmt.Errorf("the result is %d, want 0", v)
+		}
+		if w.Transport() == nil {
+			return errors.New("no transport")
+		}
+		if err := w.Free(); err != nil {
+			return err
+		}
+		if w.Transport() != nil {
+			return errors.New("a transport after Free")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
