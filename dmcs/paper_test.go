@@ -180,11 +180,11 @@ func TestReleaseWaitsForTheLink(t *testing.T) {
 	})
 }
 
-// Listings 2 and 3 in a crowd: each acquire is one swap of TAIL, every link is
-// answered by one handover, and a release without a handover is one CAS. Whoever
+// Listings 2 and 3 with many ranks: each acquire is one swap of TAIL, every link is
+// answered by one handover, and a release without a handover is one CAS. A rank that
 // waits, waits on words of its own. The lock is entered in the order of the swaps:
-// everybody's predecessor is the last who was in, or nobody.
-func TestCrowd(t *testing.T) {
+// each rank's predecessor is the last rank that was in, or none.
+func TestEachAcquireIsOneSwapUnderLoad(t *testing.T) {
 	const ranks, each = 6, 30
 	var in atomic.Int32
 	var order []int // of entry, written by the holder

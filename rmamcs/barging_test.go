@@ -87,11 +87,11 @@ func TestBargingExhaustive(t *testing.T) {
 				t.Parallel()
 				in, top := barging(t, "node:1 rank:3", tl, levels...)
 				p := check.Plan{Info: in, Ranks: 3, Acquires: 2, Topology: top}
-				if quick() {
+				if locktest.Quick() {
 					p.Acquires = 1
 				}
 				bound := sim.Unbounded
-				if len(levels) > 0 && tl > 0 && !deep() { // half a minute
+				if len(levels) > 0 && tl > 0 && !locktest.Deep() { // half a minute
 					bound = 4
 				}
 				whole(t, p, bound)
@@ -117,8 +117,8 @@ func TestBargingRandom(t *testing.T) {
 				in, top := barging(t, s.text, tl, s.levels...)
 				for seed := range uint64(2) {
 					p := check.Plan{Info: in, Ranks: s.ranks, Acquires: 3, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
-					run(t, p, sim.Random(seed, 0, some(150)))
-					run(t, p, sim.PCT(seed, 3, 0, some(150)))
+					locktest.RunPlan(t, p, sim.Random(seed, 0, locktest.Draws(150)))
+					locktest.RunPlan(t, p, sim.PCT(seed, 3, 0, locktest.Draws(150)))
 				}
 			})
 		}

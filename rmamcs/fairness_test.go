@@ -1,39 +1,12 @@
 package rmamcs_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
-	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/lock/locktest"
 )
-
-// promising is a table that promises what another one does.
-type promising struct {
-	lock.Checked
-	as lock.Checked
-}
-
-func (p promising) Promise(m lock.Mode) lock.Promise { return p.as.Promise(m) }
-
-// like is a lock that promises what another one does.
-func like(real, promised lock.Info) lock.Info {
-	out := real
-	out.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-		t, err := real.Open(c, n, home)
-		if err != nil {
-			return nil, err
-		}
-		as, err := promised.Open(c, n, home)
-		if err != nil {
-			return nil, err
-		}
-		return promising{t.(lock.Checked), as.(lock.Checked)}, nil
-	}
-	return out
-}
 
 // TestFairness: a lock that passes more often than T_L,i is caught at every level, and
 // one that keeps T_L,i is not.
@@ -48,17 +21,8 @@ func TestFairness(t *testing.T) {
 	} {
 		honest, top := on(t, s.text, 1, s.levels...)
 		greedy, _ := on(t, s.text, 1000, s.levels...)
-		p := check.Plan{Info: honest, Ranks: s.ranks, Acquires: 8, Topology: top}
-		n := int64(300)
-		r := run(t, p, sim.PCT(1, 3, 0, n))
-		t.Logf("%s: %d entries passed a rank that waited", s.text, r.Most)
-		p.Info = like(greedy, honest)
-		r, err := check.Run(p, sim.PCT(1, 3, 0, n))
-		if err != nil || r.Failure == nil || !errors.Is(r.Failure, check.ErrStarved) {
-			t.Errorf("%s: a lock that ignores T_L: %v (%v)", s.text, r.Failure, err)
-		} else {
-			t.Logf("%s: execution %d: %v", s.text, r.Failure.Execution, r.Failure)
-		}
+		t.Log(s.text)
+		locktest.RunGreedy(t, check.Plan{Info: honest, Ranks: s.ranks, Acquires: 8, Topology: top}, greedy, 300)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestMutants(t *testing.T) {
 
 // TestBargingMutants: nor does it with a barging leaf, N = 1 and N = 2.
 func TestBargingMutants(t *testing.T) {
-	if !deep() {
+	if !locktest.Deep() {
 		t.Skip("takes minutes: RMALOCK_DEEP is not set")
 	}
 	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 0, 0}}

@@ -128,9 +128,10 @@ func (t *Table) Len() int { return t.cfg.Locks }
 // Home is the rank that hosts the lock's TAIL at the root.
 func (t *Table) Home(id int) int { return t.t.Home(id) }
 
-// Promise is the same for both modes. The bounds are those of the package comment. Each level may cost an acquire lines 5 and 8 of
-// Listing 4, and a release lines 15 and 23 of Listing 5; outside the leaf it also reads
-// and gives back the node that stands for the element.
+// Promise is the same for both modes. The bounds are those of the package comment. Each
+// level may cost an acquire the swap of TAIL and the Put of NEXT, and a release the
+// CompareAndSwap of TAIL and the Put of STATUS; outside the leaf a release also reads and
+// returns the node that stands for the element.
 func (t *Table) Promise(lock.Mode) lock.Promise {
 	p := lock.Promise{Bypass: lock.Unbounded, Bounds: t.t.Bounds(), Acquire: 2 * (t.t.Leaf + 1), Release: 2 + 5*t.t.Leaf}
 	if t.t.Barging() {

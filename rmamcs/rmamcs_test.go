@@ -3,11 +3,9 @@ package rmamcs_test
 import (
 	"testing"
 
-	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/rma/sim"
 	"github.com/rmalock/rmalock/rmamcs"
 	"github.com/rmalock/rmalock/topo"
 )
@@ -31,17 +29,4 @@ func on(t testing.TB, text string, tl int, levels ...string) (lock.Info, *topo.T
 	return lock.Info{Name: "rmamcs", Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: tls})
 	}}, top
-}
-
-// run checks a plan under schedules.
-func run(t *testing.T, p check.Plan, s sim.Scheduler) check.Result {
-	t.Helper()
-	r, err := check.Run(p, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Failure != nil {
-		t.Errorf("%v: schedule %s", r.Failure, r.Failure.Schedule)
-	}
-	return r
 }

@@ -2,42 +2,25 @@ package rmamcs_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/rmalock/rmalock/check"
-	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// quick reports whether tests are to take a second or two; deep, whether many minutes.
-func quick() bool { return testing.Short() || rmatest.RaceEnabled }
-func deep() bool  { return os.Getenv("RMALOCK_DEEP") != "" }
-
-// some is the number of schedules that are drawn.
-func some(n int64) int64 {
-	if quick() {
-		return max(2, n/30)
-	}
-	return n
-}
-
-// whole runs an exhaustive search, which must come to its end.
+// whole is RunWhole, with 1 acquire where tests are quick.
 func whole(t *testing.T, p check.Plan, preemptions int) {
 	t.Helper()
-	if quick() {
+	if locktest.Quick() {
 		p.Acquires = 1
 	}
-	r := run(t, p, sim.Exhaustive(preemptions))
-	if !r.Whole {
-		t.Error("the search did not come to its end")
-	}
-	t.Logf("%d states, %d executions", r.States, r.Stats.Executions+r.Stats.Cut)
+	locktest.RunWhole(t, p, preemptions)
 }
 
 // TestExhaustive: all schedules of 3 writers with 2 acquires, without and with TryLock and
-// deadlines, N = 1 and N = 2, in one element and in three; those of 4 with 2 acquires and up to 3 preemptions, and with 1 in
-// two elements, with RMALOCK_DEEP 2.
+// deadlines, N = 1 and N = 2, in one element and in three; those of 4 with 2 acquires and
+// up to 3 preemptions, and with 1 in two elements, with RMALOCK_DEEP 2.
 func TestExhaustive(t *testing.T) {
 	for _, s := range []struct {
 		shape
@@ -57,10 +40,10 @@ func TestExhaustive(t *testing.T) {
 				t.Parallel()
 				in, top := on(t, s.text, tl, s.levels...)
 				p := check.Plan{Info: in, Ranks: s.ranks, Acquires: 2, Topology: top}
-				if s.ranks > 3 && s.levels != nil && !deep() {
+				if s.ranks > 3 && s.levels != nil && !locktest.Deep() {
 					p.Acquires = 1 // millions of states
 				}
-				if s.ranks > 3 && quick() {
+				if s.ranks > 3 && locktest.Quick() {
 					t.Skip("takes ten seconds")
 				}
 				whole(t, p, s.preemptions)
@@ -87,8 +70,8 @@ func drawn(t *testing.T, s shape, acquires int, n int64) {
 			t.Parallel()
 			in, top := on(t, s.text, tl, s.levels...)
 			p := check.Plan{Info: in, Ranks: s.ranks, Acquires: acquires, Topology: top, Guard: true, Tries: tl == 2}
-			random := run(t, p, sim.Random(1, 0, some(n)))
-			pct := run(t, p, sim.PCT(1, 3, 0, some(n)))
+			random := locktest.RunPlan(t, p, sim.Random(1, 0, locktest.Draws(n)))
+			pct := locktest.RunPlan(t, p, sim.PCT(1, 3, 0, locktest.Draws(n)))
 			t.Logf("%d executions, %d steps", random.Stats.Executions+pct.Stats.Executions, random.Stats.Steps+pct.Stats.Steps)
 		})
 	}
@@ -108,9 +91,9 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestDeep: 64 and 256 ranks, N = 4, 20 acquires.
-func TestDeep(t *testing.T) {
-	if !deep() {
+// TestRandomDeep: 64 and 256 ranks, N = 4, 20 acquires.
+func TestRandomDeep(t *testing.T) {
+	if !locktest.Deep() {
 		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
 	}
 	drawn(t, shape{"rack:2 node:4 numa:2 rank:4", 64, []string{"rack", "node", "numa"}}, 20, 100)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/sim"
 	"github.com/rmalock/rmalock/rmarw"
@@ -28,7 +29,7 @@ func adapting(t *testing.T, dc rmarw.DC, text string, levels ...string) (lock.In
 // TestAdaptExhaustive: 3 ranks with 2 acquires, two of them writers, up to 2 preemptions,
 // with RMALOCK_DEEP all schedules; all schedules of 3 writers in one element.
 func TestAdaptExhaustive(t *testing.T) {
-	if quick() {
+	if locktest.Quick() {
 		t.Skip("takes ten seconds")
 	}
 	for _, dc := range dcs {
@@ -36,15 +37,15 @@ func TestAdaptExhaustive(t *testing.T) {
 			t.Parallel()
 			in, top := adapting(t, dc, "rank:3")
 			bound := 2
-			if deep() {
+			if locktest.Deep() {
 				bound = sim.Unbounded
 			}
-			whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: 2, Topology: top}, bound)
-			if dc == rmarw.Asymmetric && !deep() {
+			locktest.RunWhole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: 2, Topology: top}, bound)
+			if dc == rmarw.Asymmetric && !locktest.Deep() {
 				return
 			}
 			in, top = adapting(t, dc, "node:1 rank:3", "node")
-			whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: 3, Topology: top}, sim.Unbounded)
+			locktest.RunWhole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: 3, Topology: top}, sim.Unbounded)
 		})
 	}
 }
@@ -58,8 +59,8 @@ func TestAdaptRandom(t *testing.T) {
 				in, top := adapting(t, dc, s.text, s.levels...)
 				for seed := range uint64(2) {
 					p := check.Plan{Info: in, Ranks: 16, Acquires: 5, Writers: check.Mixed, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
-					run(t, p, sim.Random(seed, 0, some(150)))
-					run(t, p, sim.PCT(seed, 3, 0, some(150)))
+					locktest.RunPlan(t, p, sim.Random(seed, 0, locktest.Draws(150)))
+					locktest.RunPlan(t, p, sim.PCT(seed, 3, 0, locktest.Draws(150)))
 				}
 			})
 		}

@@ -59,9 +59,9 @@ func TestBargingExhaustive(t *testing.T) {
 				t.Run(fmt.Sprintf("%v, %d writers, T_L and T_R %d", dc, writers, th), func(t *testing.T) {
 					t.Parallel()
 					in, top := barging(t, dc, "node:1 rank:3", th, int64(th), "3", "node")
-					whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 1, Writers: writers, Topology: top}, sim.Unbounded)
-					if !quick() {
-						whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: writers, Topology: top}, 3)
+					locktest.RunWhole(t, check.Plan{Info: in, Ranks: 3, Acquires: 1, Writers: writers, Topology: top}, sim.Unbounded)
+					if !locktest.Quick() {
+						locktest.RunWhole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: writers, Topology: top}, 3)
 					}
 				})
 			}
@@ -84,8 +84,8 @@ func TestBargingRandom(t *testing.T) {
 					in, top := barging(t, dc, s.text, th, int64(th), "4", s.levels...)
 					for seed := range uint64(2) {
 						p := check.Plan{Info: in, Ranks: s.ranks, Acquires: 3, Writers: check.Mixed, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
-						run(t, p, sim.Random(seed, 0, some(100)))
-						run(t, p, sim.PCT(seed, 3, 0, some(100)))
+						locktest.RunPlan(t, p, sim.Random(seed, 0, locktest.Draws(100)))
+						locktest.RunPlan(t, p, sim.PCT(seed, 3, 0, locktest.Draws(100)))
 					}
 				})
 			}

@@ -77,7 +77,7 @@ func byNodes(together, apart lock.Info) lock.Info {
 
 // TestAsymmetricMutants: nor does it with the asymmetric counter.
 func TestAsymmetricMutants(t *testing.T) {
-	if !deep() {
+	if !locktest.Deep() {
 		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
 	}
 	locktest.RunMutantsOf(t, 4, asymEquivalent(), asym("rmarw, asym", 1, 1), asym("rmarw, asym, T_R 2", 1, 2),
@@ -140,7 +140,7 @@ func bargingEquivalent() []check.Equivalent {
 
 // TestTreeMutants: nor does it with symmetric counters and N = 2.
 func TestTreeMutants(t *testing.T) {
-	if !deep() {
+	if !locktest.Deep() {
 		t.Skip("takes minutes: RMALOCK_DEEP is not set")
 	}
 	together := []string{"node:1 rank:2", "node:1 rank:3", "node:1 rank:4"}

@@ -1,14 +1,11 @@
 package rmarw_test
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
-	"github.com/rmalock/rmalock/rma/sim"
 	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 )
@@ -42,24 +39,4 @@ func on(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc string, le
 		}
 		return t, err
 	}}, top
-}
-
-// run checks a plan under schedules.
-func run(t *testing.T, p check.Plan, s sim.Scheduler) check.Result {
-	t.Helper()
-	r, err := check.Run(p, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Failure != nil {
-		f, err := check.Shrink(p, r.Failure, 3000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		events, f, err := check.Replay(p, f.Schedule)
-		var b strings.Builder
-		sim.WriteTrace(&b, events)
-		t.Fatalf("%v, %v: schedule %s\n%s", f, err, f.Schedule, b.String())
-	}
-	return r
 }

@@ -2,50 +2,27 @@ package rmarw_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/rmalock/rmalock/check"
-	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma/sim"
 	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
 )
 
-// quick reports whether tests are to take a second or two; deep, whether many minutes.
-func quick() bool { return testing.Short() || rmatest.RaceEnabled }
-func deep() bool  { return os.Getenv("RMALOCK_DEEP") != "" }
-
-// some is the number of schedules that are drawn.
-func some(n int64) int64 {
-	if quick() {
-		return max(2, n/30)
-	}
-	return n
-}
-
-// whole runs an exhaustive search, which must come to its end.
-func whole(t *testing.T, p check.Plan, preemptions int) {
-	t.Helper()
-	r := run(t, p, sim.Exhaustive(preemptions))
-	if !r.Whole {
-		t.Error("the search did not come to its end")
-	}
-	t.Logf("%d states, %d executions", r.States, r.Stats.Executions+r.Stats.Cut)
-}
-
-// all runs exhaustive searches with T_L and T_R of 1 and 2, as far as they matter: T_L
+// exhaust runs exhaustive searches with T_L and T_R of 1 and 2, as far as they matter: T_L
 // where there are two writers, T_R where there is a reader.
-func all(t *testing.T, text, tdc string, p check.Plan, preemptions int) {
+func exhaust(t *testing.T, text, tdc string, p check.Plan, preemptions int) {
 	for _, dc := range dcs {
-		each(t, dc, text, tdc, p, preemptions)
+		exhaustOn(t, dc, text, tdc, p, preemptions)
 	}
 }
 
-// local reports whether counters are within the nodes of a machine, all of which is one
+// countersInNodes reports whether counters are within the nodes of a machine, all of which is one
 // where no nodes are described.
-func local(text, tdc string) bool {
+func countersInNodes(text, tdc string) bool {
 	top, err := topo.Parse(text)
 	if err != nil {
 		panic(err)
@@ -61,9 +38,9 @@ func local(text, tdc string) bool {
 	return c.Within("node") || !strings.Contains(text, "node")
 }
 
-// each is all for one way in which readers and writers meet, where it can be.
-func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions int) {
-	if dc == rmarw.Asymmetric && !local(text, tdc) {
+// exhaustOn is exhaust for one way in which readers and writers meet, where it can be.
+func exhaustOn(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions int) {
+	if dc == rmarw.Asymmetric && !countersInNodes(text, tdc) {
 		return
 	}
 	for _, tl := range []int{1, 2} {
@@ -80,7 +57,7 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 				}
 				in, top := on(t, dc, text, tl, int64(tr), tdc, levels...)
 				p.Info, p.Topology = in, top
-				whole(t, p, preemptions)
+				locktest.RunWhole(t, p, preemptions)
 			})
 		}
 	}
@@ -91,46 +68,46 @@ func each(t *testing.T, dc rmarw.DC, text, tdc string, p check.Plan, preemptions
 // with up to 3 preemptions, N = 1 and N = 2. TestExhaustiveDeep goes on.
 func TestExhaustive(t *testing.T) {
 	for writers := range 3 {
-		all(t, "rank:2", "2", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
+		exhaust(t, "rank:2", "2", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
 	}
-	if quick() {
+	if locktest.Quick() {
 		return
 	}
 	for writers := range 4 {
-		all(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
+		exhaust(t, "rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: writers}, sim.Unbounded)
 	}
-	all(t, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
-	all(t, "node:3 rank:1", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
+	exhaust(t, "node:1 rank:3", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
+	exhaust(t, "node:3 rank:1", "3", check.Plan{Ranks: 3, Acquires: 1, Writers: 3}, sim.Unbounded)
 	for writers := 1; writers <= 3; writers++ {
-		all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
+		exhaust(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
 	}
 	for writers := 2; writers <= 3; writers++ {
-		all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
+		exhaust(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
 	}
 	// A reader that has arrived and not yet looked at ADMISSION is passed by two tenures.
-	each(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: 2}, 2)
+	exhaustOn(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: 2}, 2)
 }
 
 // TestExhaustiveDeep is the deep part of TestExhaustive.
 func TestExhaustiveDeep(t *testing.T) {
-	if !deep() {
+	if !locktest.Deep() {
 		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
 	}
-	all(t, "node:3 rank:1", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
+	exhaust(t, "node:3 rank:1", "3", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, sim.Unbounded)
 	for writers := range 3 {
-		all(t, "rank:2", "1", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
+		exhaust(t, "rank:2", "1", check.Plan{Ranks: 2, Acquires: 2, Writers: writers}, sim.Unbounded)
 	}
 	for writers := range 3 {
-		all(t, "rank:3", "1", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
+		exhaust(t, "rank:3", "1", check.Plan{Ranks: 3, Acquires: 1, Writers: writers}, sim.Unbounded)
 	}
 	three := check.Plan{Ranks: 3, Acquires: 1, Writers: 3}
-	each(t, rmarw.Asymmetric, "rank:3", "1", three, sim.Unbounded)
-	each(t, rmarw.Symmetric, "rank:3", "1", three, 3) // all of T_L 1 and 2 held 18.8 GB when they were ended
+	exhaustOn(t, rmarw.Asymmetric, "rank:3", "1", three, sim.Unbounded)
+	exhaustOn(t, rmarw.Symmetric, "rank:3", "1", three, 3) // all of T_L 1 and 2 held 18.8 GB when they were ended
 	for writers := range 5 {
-		all(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
-		all(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
-		each(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: writers}, 3)
-		each(t, rmarw.Symmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: writers}, 2)
+		exhaust(t, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
+		exhaust(t, "node:2 rank:2", "4", check.Plan{Ranks: 4, Acquires: 1, Writers: writers}, 3)
+		exhaustOn(t, rmarw.Asymmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: writers}, 3)
+		exhaustOn(t, rmarw.Symmetric, "rank:4", "4", check.Plan{Ranks: 4, Acquires: 2, Writers: writers}, 2)
 	}
 }
 
@@ -152,15 +129,15 @@ func drawn(t *testing.T, s shape, tdcs []string, acquires int, n int64) {
 func drawnOn(t *testing.T, dc rmarw.DC, s shape, tdcs []string, acquires int, n int64) {
 	for k, th := range []int{1, 2, 5} {
 		for _, tdc := range tdcs {
-			if dc == rmarw.Asymmetric && !local(s.text, tdc) {
+			if dc == rmarw.Asymmetric && !countersInNodes(s.text, tdc) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%v, %s, T_L and T_R %d, T_DC %s", dc, s.text, th, tdc), func(t *testing.T) {
 				t.Parallel()
 				in, top := on(t, dc, s.text, th, int64(th), tdc, s.levels...)
 				p := check.Plan{Info: in, Ranks: s.ranks, Acquires: acquires, Writers: check.Mixed, Seed: uint64(k), Topology: top, Guard: k > 0, Tries: k == 1}
-				random := run(t, p, sim.Random(1, 0, some(n)))
-				pct := run(t, p, sim.PCT(1, 3, 0, some(n)))
+				random := locktest.RunPlan(t, p, sim.Random(1, 0, locktest.Draws(n)))
+				pct := locktest.RunPlan(t, p, sim.PCT(1, 3, 0, locktest.Draws(n)))
 				t.Logf("%d executions, %d steps", random.Stats.Executions+pct.Stats.Executions, random.Stats.Steps+pct.Stats.Steps)
 			})
 		}
@@ -172,23 +149,23 @@ func drawnOn(t *testing.T, dc rmarw.DC, s shape, tdcs []string, acquires int, n 
 // phase to it and not yet to OPENED; it took the phase before for full, and waited for a
 // departure that had been: seed 13, execution 3,188.
 func TestExhaustiveTries(t *testing.T) {
-	if quick() {
+	if locktest.Quick() {
 		t.Skip("takes a minute")
 	}
 	seeds := []uint64{1, 17}
-	if deep() {
+	if locktest.Deep() {
 		seeds = []uint64{0, 1, 13, 14, 15, 17, 20}
 	}
 	for _, dc := range dcs {
 		for _, seed := range seeds {
 			for tr := int64(1); tr <= 2; tr++ {
-				if tr == 1 && !deep() {
+				if tr == 1 && !locktest.Deep() {
 					continue // half a minute
 				}
 				t.Run(fmt.Sprintf("%v, seed %d, T_R %d", dc, seed, tr), func(t *testing.T) {
 					t.Parallel()
 					in, top := on(t, dc, "rank:3", 1, tr, "3")
-					whole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: check.Mixed, Seed: seed, Tries: true, Topology: top}, sim.Unbounded)
+					locktest.RunWhole(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: check.Mixed, Seed: seed, Tries: true, Topology: top}, sim.Unbounded)
 				})
 			}
 		}
@@ -198,7 +175,7 @@ func TestExhaustiveTries(t *testing.T) {
 		in, top := on(t, rmarw.Symmetric, "rank:3", 1, 2, "3")
 		x := sim.Exhaustive(sim.Unbounded)
 		x.Limit = 200_000
-		run(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: check.Mixed, Seed: 13, Tries: true, Topology: top}, x)
+		locktest.RunPlan(t, check.Plan{Info: in, Ranks: 3, Acquires: 2, Writers: check.Mixed, Seed: 13, Tries: true, Topology: top}, x)
 	})
 }
 
@@ -213,7 +190,7 @@ func TestTriesSeeEachDeparture(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := check.Plan{Info: in, Ranks: 4, Acquires: 2, Writers: check.Mixed, Seed: 7, Topology: top, Guard: true, Tries: true}
-		run(t, p, sim.PCT(1, 3, 0, some(2000)))
+		locktest.RunPlan(t, p, sim.PCT(1, 3, 0, locktest.Draws(2000)))
 	}
 }
 
@@ -232,9 +209,9 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestDeep: 64 and 256 ranks, N = 4, 20 acquires.
-func TestDeep(t *testing.T) {
-	if !deep() {
+// TestRandomDeep: 64 and 256 ranks, N = 4, 20 acquires.
+func TestRandomDeep(t *testing.T) {
+	if !locktest.Deep() {
 		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
 	}
 	drawn(t, shape{"rack:2 node:4 numa:2 rank:4", 64, []string{"rack", "node", "numa"}}, []string{"16", "8"}, 20, 100) // a counter for two nodes cannot be asymmetric

@@ -24,7 +24,7 @@ func RunMutants(t *testing.T, name string, equivalent []search.Equivalent, more 
 // as infos say: a mistake is made at a place whoever's the word is, and one mutant in
 // every is hunted; with RMALOCK_DEEP all of them.
 func RunMutantsOf(t *testing.T, every int, equivalent []search.Equivalent, infos ...lock.Info) {
-	if deep() {
+	if Deep() {
 		every = 1
 	}
 	runMutants(t, search.Effort{Every: every}, equivalent, infos)

@@ -104,7 +104,7 @@ func (k Check) run(t *testing.T, info lock.Info, launch rmatest.Launch) bool {
 // and under the race detector with some of these.
 func RunInproc(t *testing.T, name string) {
 	shapes := [][2]int{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 8}, {1, 16}, {2, 2}, {3, 2}}
-	if quick() {
+	if Quick() {
 		shapes = [][2]int{{1, 2}, {1, 8}, {2, 2}}
 	}
 	for _, shape := range shapes {

@@ -2,8 +2,6 @@ package locktest
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +9,6 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
-	"github.com/rmalock/rmalock/rma/rmatest"
 )
 
 // RunSearch checks a registered lock under schedules that package check searches; see
@@ -22,11 +19,11 @@ func RunSearch(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	size := search.Standard
-	if quick() {
+	if Quick() {
 		size = search.Short
 	}
 	items := search.Battery(info, size)
-	if deep() {
+	if Deep() {
 		items = append(items, search.Battery(info, search.Deep)...)
 	}
 	runItems(t, items)
@@ -37,9 +34,9 @@ func RunSearch(t *testing.T, name string) {
 func RunVariant(t *testing.T, info lock.Info) {
 	size := search.Brief
 	switch {
-	case quick():
+	case Quick():
 		size = search.Short
-	case deep():
+	case Deep():
 		size = search.Standard
 	}
 	runItems(t, search.Battery(info, size))
@@ -66,9 +63,6 @@ func RunNoSwap(t *testing.T, name string, params func(levels int) map[string]str
 	runItems(t, items)
 }
 
-func deep() bool  { return os.Getenv("RMALOCK_DEEP") != "" }
-func quick() bool { return testing.Short() || rmatest.RaceEnabled }
-
 // runItems runs the parts of a battery, as many at a time as there are cores.
 func runItems(t *testing.T, items []search.Item) {
 	for _, i := range items {
@@ -82,19 +76,9 @@ func runItems(t *testing.T, items []search.Item) {
 				t.Skip(r.Failure)
 			}
 			if r.Failure != nil {
-				var b strings.Builder
-				if _, err := search.Report(&b, i.Plan, r.Failure); err != nil {
-					fmt.Fprintln(&b, r.Failure, err)
-				}
-				t.Fatalf("execution %d: %s", r.Failure.Execution, b.String())
+				fatal(t, i.Plan, r.Failure)
 			}
 			t.Logf("%d executions, %d cut, %d steps", r.Stats.Executions, r.Stats.Cut, r.Stats.Steps)
 		})
 	}
-}
-
-// RunAll is the whole battery for a registered lock: RunInproc and RunSearch.
-func RunAll(t *testing.T, name string) {
-	t.Run("Inproc", func(t *testing.T) { RunInproc(t, name) })
-	t.Run("Search", func(t *testing.T) { RunSearch(t, name) })
 }
