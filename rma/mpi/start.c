@@ -9,17 +9,18 @@
 #include <string.h>
 
 // shim_start initialises MPI if it is not. MPI libraries install handlers for the signals of
-// a crash, without SA_ONSTACK; the Go runtime needs its own back.
+// a crash, without SA_ONSTACK; the Go runtime needs its own back. MPICH has one for SIGUSR1 too.
 int shim_start(int *started, int *level) {
-	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
-	struct sigaction old[4];
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGUSR1};
+	enum { N = sizeof signals / sizeof *signals };
+	struct sigaction old[N];
 	int on = 0, rc;
 	MPI_Initialized(&on);
 	*started = !on;
 	if (!on) {
-		for (int i = 0; i < 4; i++) sigaction(signals[i], NULL, &old[i]);
+		for (int i = 0; i < N; i++) sigaction(signals[i], NULL, &old[i]);
 		rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &thread_level);
-		for (int i = 0; i < 4; i++) sigaction(signals[i], &old[i], NULL);
+		for (int i = 0; i < N; i++) sigaction(signals[i], &old[i], NULL);
 	} else {
 		rc = MPI_Query_thread(&thread_level);
 	}
