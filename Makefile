@@ -38,7 +38,7 @@ test-go: setup ## all packages without cgo: inproc, locks, hashtable, topology, 
 	CGO_ENABLED=0 scripts/tidy $(GO) test -timeout 20m ./...
 
 test-race: setup ## the same under the race detector, in short mode; not the searches, whose ranks are one goroutine at a time
-	scripts/tidy $(GO) test -race -short -skip $(SEARCHES) $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /examples)
+	scripts/tidy $(GO) test -race -short -skip $(SEARCHES) $$($(GO) list ./... | grep -v -e /rma/mpi -e /cmd/ -e /bench/compare -e /rma/sim -e /check -e /dhttest -e /examples)
 	scripts/tidy $(GO) test -race -short -run RunParallel ./check
 
 # Tests whose ranks are coroutines of one thread.
@@ -63,8 +63,8 @@ test-slurm: setup ## jobs/ under a real Slurm of four pretended nodes; skipped w
 	scripts/test-slurm
 
 check-deep: ## the checks with 64 ranks, and 256 with 20 acquires, and longer searches
-	RMALOCK_DEEP=1 CGO_ENABLED=0 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run 'Search|Mutants|DHT|LoseNothing|LosesNothing|Exhaustive|Deep' \
-		./rma/sim ./check ./dmcs ./baseline ./rmamcs ./rmarw
+	RMALOCK_DEEP=1 CGO_ENABLED=0 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run 'Search|Mutants|LoseNothing|LosesNothing|Exhaustive|Deep' \
+		./rma/sim ./check ./dht/dhttest ./dmcs ./baseline ./rmamcs ./rmarw
 
 test-interrupt: setup ## interrupts the tests at several moments: nothing may be left behind
 	scripts/test-interrupt

@@ -1,20 +1,20 @@
-// Package check checks locks: it runs a lock's own code under rma/sim, on one
-// schedule after the other, and looks for
+// Package check is a test library for locks. It runs a lock's own code under rma/sim, on one
+// schedule after the other, and looks for violations of
 //
-//   - mutual exclusion: writers with nobody, readers with readers only (ErrExclusion);
-//   - deadlock and lost wake-ups: nobody can go on and not all are through
-//     (sim.ErrDeadlock), or an execution does not end (sim.ErrEndless);
-//   - starvation: more entries of others between a rank's doorway, the first atomic
-//     operation of its Lock that took effect, and its own entry than the lock's Promise
-//     says (ErrStarved);
-//   - cost: more operations on other ranks' memory in a Lock or an Unlock than the
+//   - mutual exclusion: a writer holds the lock alone, readers with readers (ErrExclusion);
+//   - progress: no deadlock and no lost wake-up (sim.ErrDeadlock), and every execution ends
+//     (sim.ErrEndless);
+//   - fairness: between a rank's doorway, the first atomic operation of its Lock that took
+//     effect, and its own entry there are no more entries of other ranks than the lock's
+//     Promise says (ErrStarved);
+//   - cost: a Lock or an Unlock makes no more operations on other ranks' memory than the
 //     lock's Promise says (ErrCost);
 //   - at rest, the lock's own Idle predicate (ErrIdle);
 //   - what the lock guards in another window: holders see what earlier holders
 //     flushed (ErrGuarded);
-//   - two ranks that write a flag word at once (sim.ErrFlag).
+//   - the class flag: two ranks do not write a word at once (sim.ErrFlag).
 //
-// A [Plan] says what ranks do; a sim.Scheduler which schedules are tried. A failure
-// comes with the schedule that shows it; Replay runs that again and tells it step by
-// step, and Shrink looks for a shorter one first.
+// A [Plan] is what the ranks do, a sim.Scheduler chooses the schedules. A failure has the
+// schedule that shows it: Replay runs it again with a trace, and Shrink looks for a shorter
+// one. Programs do not import this package, but for the command rmalock check.
 package check

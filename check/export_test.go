@@ -15,16 +15,6 @@ func OpenedOnce(p Plan, s func() sim.Scheduler) (once, anew Result, err error) {
 	return
 }
 
-// DHTOpenedOnce is the same for a hashtable.
-func DHTOpenedOnce(p DHTPlan, s func() sim.Scheduler) (once, anew Result, err error) {
-	if once, err = RunDHT(p, s()); err != nil {
-		return
-	}
-	p.reopen = true
-	anew, err = RunDHT(p, s())
-	return
-}
-
 // MutantOpenedOnce is the same for a mutant, in some plans.
 func MutantOpenedOnce(m Mutant, info lock.Info, s func() sim.Scheduler) (once, anew []Result, err error) {
 	for k := range uint64(4) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
+	"github.com/rmalock/rmalock/internal/handle"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/sim"
@@ -60,8 +62,11 @@ type client struct {
 	data     *rma.Window // two words that the lock guards, or nil
 	wrote    int64       // exclusive visits
 	position Position
-	snapshot *snapshot // of what it has opened, if it is opened once for all executions
+	snapshot *handle.Snapshot // of what it has opened, if it is opened once for all executions
 }
+
+// allExecutions are the types of what a Disturb keeps for all executions.
+var allExecutions = []reflect.Type{reflect.TypeFor[Verdict](), reflect.TypeFor[recording]()}
 
 // open opens the lock and, if there is any, what it guards.
 func (k *client) open(c rma.Comm) error {
@@ -95,7 +100,7 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 	return func(c rma.Comm) error {
 		k := &all[c.Rank()]
 		if k.snapshot != nil {
-			k.snapshot.restore()
+			k.snapshot.Restore()
 			k.wrote, k.position = 0, Position{}
 		} else {
 			*k = client{p: p, m: h}
@@ -103,7 +108,7 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 			if err := k.open(c); err != nil {
 				return err
 			}
-			if as, ok := takeSnapshot(k.table, k.data); ok && !p.reopen {
+			if as, ok := handle.TakeSnapshot(allExecutions, k.table, k.data); ok && !p.reopen {
 				k.snapshot = as
 				k.s.Keep()
 				k.s.Memoise(h)
@@ -119,7 +124,7 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 		h.promised(k.s, k.table, scripts)
 		for i, v := range scripts[c.Rank()] {
 			if h.states {
-				k.s.Home(func() uint64 { return (fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote) })
+				k.s.Home(func() uint64 { return (handle.Fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote) })
 			}
 			k.position.Visit = i
 			if err := k.visit(v); err != nil {

@@ -50,26 +50,6 @@ func same(t *testing.T, once, anew check.Result) {
 	}
 }
 
-// TestDHTOpenedOnce is the same for the hashtable, under atomics alone and under every
-// lock.
-func TestDHTOpenedOnce(t *testing.T) {
-	for _, in := range append(lock.All(), lock.Info{Name: "atomic"}) {
-		for what, sched := range map[string]func() sim.Scheduler{
-			"bounded": func() sim.Scheduler { return sim.Exhaustive(1) },
-			"random":  func() sim.Scheduler { return sim.Random(1, 0, 50) },
-		} {
-			t.Run(in.Name+"/"+what, func(t *testing.T) {
-				p := check.DHTPlan{Info: in, Ranks: 2, Calls: 2, Volumes: 1, Slots: 1, Heap: 2}
-				once, anew, err := check.DHTOpenedOnce(p, sched)
-				if err != nil {
-					t.Fatal(err)
-				}
-				same(t, once, anew)
-			})
-		}
-	}
-}
-
 // TestMutantsOpenedOnce is the same for locks with mistakes.
 func TestMutantsOpenedOnce(t *testing.T) {
 	for _, name := range []string{"dmcs", "fompi-rw-local", "rmamcs"} {

@@ -1,20 +1,22 @@
-package check
+package handle
 
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// A snapshot is the state of a rank's handles, to be restored before each execution, since
+// A Snapshot is the state of a rank's handles, to be restored before each execution, since
 // to open a lock takes longer than most executions. It copies all memory that is reachable
 // from the handles, windows and their decorators included. It skips communicators, the
 // simulator's transports and immutable types, which hold no state of an execution. It does
 // not follow functions: they may capture a handle or a client, and nothing else.
-type snapshot struct {
+type Snapshot struct {
+	skip    []reflect.Type
 	parts   []part
 	windows []windowCopy
 }
@@ -23,10 +25,11 @@ type part struct{ live, saved reflect.Value }
 
 type windowCopy struct{ live, saved *rma.Window }
 
-// takeSnapshot takes a snapshot of the handles. It reports false if it meets a map or a
-// channel, which cannot be restored.
-func takeSnapshot(handles ...any) (*snapshot, bool) {
-	s := &snapshot{}
+// TakeSnapshot takes a snapshot of the handles, without what has one of the types in skip,
+// which outlives executions. It reports false if it meets a map or a channel, which cannot
+// be restored.
+func TakeSnapshot(skip []reflect.Type, handles ...any) (*Snapshot, bool) {
+	s := &Snapshot{skip: skip}
 	seen := map[unsafe.Pointer]bool{}
 	for _, h := range handles {
 		if !s.walk(reflect.ValueOf(h), seen) {
@@ -36,9 +39,9 @@ func takeSnapshot(handles ...any) (*snapshot, bool) {
 	return s, true
 }
 
-// restore restores the parts that have changed. It does not write to the others, which
+// Restore restores the parts that have changed. It does not write to the others, which
 // searches on other cores may share.
-func (s *snapshot) restore() {
+func (s *Snapshot) Restore() {
 	for _, p := range s.parts {
 		if !bytes.Equal(memory(p.live), memory(p.saved)) {
 			p.live.Set(p.saved)
@@ -55,27 +58,23 @@ func memory(v reflect.Value) []byte {
 }
 
 // keep saves a value of a type at an address.
-func (s *snapshot) keep(t reflect.Type, at unsafe.Pointer) {
+func (s *Snapshot) keep(t reflect.Type, at unsafe.Pointer) {
 	live := reflect.NewAt(t, at).Elem()
 	saved := reflect.New(t).Elem()
 	saved.Set(live)
 	s.parts = append(s.parts, part{live, saved})
 }
 
-var (
-	simPath       = reflect.TypeFor[sim.Comm]().PkgPath()
-	verdictType   = reflect.TypeFor[Verdict]() // of all executions
-	recordingType = reflect.TypeFor[recording]()
-)
+var simPath = reflect.TypeFor[sim.Comm]().PkgPath()
 
-func (s *snapshot) walk(v reflect.Value, seen map[unsafe.Pointer]bool) bool {
+func (s *Snapshot) walk(v reflect.Value, seen map[unsafe.Pointer]bool) bool {
 	switch v.Kind() {
 	case reflect.Interface:
 		return v.IsNil() || s.walk(v.Elem(), seen)
 	case reflect.Pointer:
 		at := v.UnsafePointer()
 		to := v.Type().Elem()
-		if v.IsNil() || seen[at] || v.Type().Implements(commType) || to.PkgPath() == simPath || to == verdictType || to == recordingType {
+		if v.IsNil() || seen[at] || v.Type().Implements(commType) || to.PkgPath() == simPath || slices.Contains(s.skip, to) {
 			return true
 		}
 		seen[at] = true

@@ -1,4 +1,4 @@
-package check
+package handle
 
 import (
 	"math"
@@ -9,9 +9,9 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// fingerprint hashes a handle's own state, by which a search recognises states. It leaves
+// Fingerprint hashes a handle's own state, by which a search recognises states. It leaves
 // out windows and communicators, which hold no state of a rank between two visits.
-func fingerprint(v any) uint64 {
+func Fingerprint(v any) uint64 {
 	f := stateHasher{seen: map[uintptr]bool{}, h: 14695981039346656037}
 	f.add(reflect.ValueOf(v))
 	return f.h
