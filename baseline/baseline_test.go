@@ -55,7 +55,7 @@ func forAll(t *testing.T, f func(c rma.Comm, name string) error) {
 	}
 }
 
-// atRest reports words of the table that are not 0 when nobody holds or tries.
+// atRest reports words of the table that are not 0 when no rank holds or tries.
 // Collective.
 func atRest(c rma.Comm, tab lock.Table) error {
 	if err := c.Barrier(); err != nil {
@@ -82,7 +82,7 @@ func window(tab lock.Table) *rma.Window {
 	return tab.(*RW).w
 }
 
-// inside counts who is in the critical sections of a lock, across the ranks of a
+// inside counts the ranks that are in the critical sections of a lock, across the ranks of a
 // test.
 type inside struct{ writers, readers atomic.Int32 }
 

@@ -89,17 +89,17 @@ func TestMutants(t *testing.T) {
 		locktest.RunMutants(t, "fompi-spin", []check.Equivalent{
 			{Phase: check.Acquiring, Step: "CompareAndSwap", Mutation: check.Blind, Why: swap},
 			{Phase: check.Trying, Step: "CompareAndSwap", Mutation: check.Blind, Why: swap},
-			{Phase: check.Releasing, Step: "Accumulate", Mutation: check.Torn, Why: "nobody changes L while it is 1 but its holder"},
+			{Phase: check.Releasing, Step: "Accumulate", Mutation: check.Torn, Why: "while L is 1 only its holder changes it"},
 		})
 	})
 	t.Run("fompi-rw-local", func(t *testing.T) { locktest.RunMutants(t, "fompi-rw-local", nil) })
-	const over = "the holder is out when it begins to take back: nobody is harmed who finds one word free a moment before the other"
+	const over = "the holder is out when it begins to take back: no rank is harmed that finds one word free a moment before the other"
 	both := []check.Equivalent{{Phase: check.Releasing, Mutation: check.Late, Why: over}}
 	for _, v := range []baseline.Variant{baseline.FoMPI, baseline.Undo} {
 		both[0].Step = "Accumulate SUM " + v.String() + ".L"
 		t.Run(v.String(), func(t *testing.T) {
 			if v == baseline.Undo && os.Getenv("RMALOCK_DEEP") == "" {
-				t.Skip("differs from fompi-rw by who takes back; runs in make check-deep")
+				t.Skip("differs from fompi-rw by the rank that takes back; runs in make check-deep")
 			}
 			locktest.RunMutants(t, v.String(), both, withAll(v), ofTwo(v))
 		})

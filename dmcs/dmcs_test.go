@@ -72,7 +72,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkUncontended is a Lock and an Unlock of a lock that nobody else wants.
+// BenchmarkUncontended is a Lock and an Unlock of a lock that no other rank wants.
 func BenchmarkUncontended(b *testing.B) {
 	b.ReportAllocs()
 	err := inproc.Run(2, func(c rma.Comm) error {

@@ -211,7 +211,7 @@ func TestEachAcquireIsOneSwapUnderLoad(t *testing.T) {
 		return nil
 	})
 	var swaps, links, handovers, cas, freed int
-	preds := make([][]int, ranks) // of each rank's acquires, -1 for nobody
+	preds := make([][]int, ranks) // of each rank's acquires, -1 for none
 	for _, e := range events {
 		word, _, _ := strings.Cut(e.Word(), "[")
 		switch {
@@ -241,7 +241,7 @@ func TestEachAcquireIsOneSwapUnderLoad(t *testing.T) {
 		t.Errorf("%d acquires: %d swaps, %d links, %d handovers, %d of %d CASs freed the lock", ranks*each, swaps, links, handovers, freed, cas)
 	}
 	if links == 0 {
-		t.Error("nobody ever waited: the test shows nothing")
+		t.Error("no rank ever waited: the test shows nothing")
 	}
 	for i, rank := range order {
 		pred := preds[rank][0]

@@ -28,7 +28,7 @@ type Local struct {
 	shared bool // the table has a shared mode
 
 	mu         sync.Mutex
-	busy       bool // somebody uses the handle: takes a lock, lets it go, or is in Do
+	busy       bool // a goroutine uses the handle: takes a lock, lets it go, or is in Do
 	in         int  // goroutines that hold the lock that the rank holds
 	id         int  // that lock
 	mode       Mode
@@ -155,7 +155,7 @@ func (l *Local) Do(ctx context.Context, f func(Table) error) error {
 	return f(l.t)
 }
 
-// idle reports whether nobody uses the handle or waits for it.
+// idle reports whether no goroutine uses the handle or waits for it.
 func (l *Local) idle() bool { return !l.busy && l.in == 0 && l.head == nil }
 
 // joins lets a goroutine in that may share the lock at once.

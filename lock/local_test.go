@@ -137,7 +137,7 @@ func TestLocalPasses(t *testing.T) {
 	}
 }
 
-// TestLocalGivesUp: who does not wait any longer is out of the line, and holds nobody up.
+// TestLocalGivesUp: a goroutine that gives up is out of the line, and delays no other.
 func TestLocalGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{rw: true}

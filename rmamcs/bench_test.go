@@ -11,7 +11,7 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// BenchmarkUncontended is a Lock and an Unlock of a lock that nobody else wants.
+// BenchmarkUncontended is a Lock and an Unlock of a lock that no other rank wants.
 func BenchmarkUncontended(b *testing.B) { uncontended(b, rmamcs.MCS) }
 
 // BenchmarkUncontendedBarging is the same with a barging leaf.

@@ -30,7 +30,7 @@ func tree(name string, leaf rmamcs.Leaf, tl int, element map[int][]int, levels .
 	}}
 }
 
-const root = "nobody outside the root: nobody looks at what STATUS says there but whether the node is lent, and a rank with one lock lends one node at a time"
+const root = "outside the root there is nothing: STATUS there tells only whether the node is lent, and a rank with one lock lends one node at a time"
 
 // TestMutants: the lock with a mistake does not pass.
 func TestMutants(t *testing.T) {
@@ -57,7 +57,7 @@ func bargingEquivalent() []check.Equivalent {
 		looks = "the head of the queue looks at STATE until it has changed, whenever it was told that it is the head"
 		early = "STATE opens after the head was told: it waits for that"
 		poll  = "not equivalent and not caught here: it takes two elements, one of them with two ranks, and a deadline; caught in a try, and in an acquire that queues"
-		fair  = "not equivalent and not caught: who takes the queue for empty opens STATE to all, so that the head may be passed too often; the searches are too short for that"
+		fair  = "not equivalent and not caught: a rank that takes the queue for empty opens STATE to all, so that the head may be passed too often; the searches are too short for that"
 		again = "its owner flushes it with what it does next there"
 	)
 	out := []check.Equivalent{
@@ -84,11 +84,11 @@ func bargingEquivalent() []check.Equivalent {
 func equivalent() []check.Equivalent {
 	const (
 		same  = "the word is what it waits to change from: it is the same wait"
-		free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
-		later = "a node that was lent may come back later, or before the hand-over: who knows its successor needs it no more"
+		free  = "no rank looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
+		later = "a node that was lent may come back later, or before the hand-over: a rank that knows its successor needs it no more"
 		short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 		hole  = "not equivalent and not caught: its schedule is too rare for the search; the same line is caught in acquire and in release"
-		next  = "nobody writes NEXT of a node before its owner swaps TAIL again"
+		next  = "no rank writes NEXT of a node before its owner swaps TAIL again"
 	)
 	out := []check.Equivalent{
 		{Phase: check.Acquiring, Step: "Put rmamcs.STATUS1", Before: "Await rmamcs.NEXT1", Mutation: check.Late, Why: free},

@@ -38,12 +38,12 @@ func leaf(name string, leaf rmarw.Leaf, dc rmarw.DC, counters, tl int, tr int64,
 
 // Reasons why a mistake is none, or is not caught, in more than one of the lists.
 const (
-	rare  = "not equivalent and not caught: OPENER_SIGNAL must be rung several times while one rank is half way through"
-	rung  = "there is a writer behind, who rings"
-	queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it rings for the readers"
+	rare  = "not equivalent and not caught: OPENER_SIGNAL must go up several times while one rank is half way through"
+	rung  = "there is a writer behind, which signals"
+	queue = "until it has flushed all, the rank is in the root's queue: no writer looks at DEPART, and when it leaves it signals the readers"
 	last  = "doOpen ends with a flush of all"
-	alone = "one rank at a time opens a phase, and nobody else changes OPENED"
-	free  = "nobody looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
+	alone = "one rank at a time opens a phase, and no other rank changes OPENED"
+	free  = "no rank looks at NEXT of a node whose owner has left the queue, so it may be cleared before the hand-over"
 	same  = "the word is what it waits to change from: it is the same wait"
 	short = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 )
@@ -102,12 +102,12 @@ func TestBargingMutants(t *testing.T) {
 // the tree, whose leaf is another one, and some more.
 func bargingEquivalent() []check.Equivalent {
 	const (
-		looks = "whoever waits for STATE looks at it until it has changed, and nothing else is to come first"
+		looks = "a rank that waits for STATE looks at it until it has changed, and nothing else is to come first"
 		poll  = "not equivalent and not caught here, as in rmamcs: it takes two elements, one of them with two ranks, and a deadline; caught in a try, and in an acquire that queues"
-		fair  = "not equivalent and not caught, as in rmamcs: who takes the queue for empty opens STATE to all, so that the head may be passed too often; the searches are too short for that"
+		fair  = "not equivalent and not caught, as in rmamcs: a rank that takes the queue for empty opens STATE to all, so that the head may be passed too often; the searches are too short for that"
 		root  = "STATUS of the root says how often the lock was passed there: what it said before is no less, or the lock came without a grant; and a rank with one lock lends one node at a time"
 		loop  = "the loop around it looks again"
-		flat  = "all take the leaf for theirs at once then, nobody queues there, and they meet in the root's queue"
+		flat  = "all take the leaf for theirs at once then, no rank queues there, and they meet in the root's queue"
 		more  = "not equivalent and not caught here: readers pass a writer oftener than T_R lets them, and with this leaf Promise has no bound for that"
 	)
 	out := []check.Equivalent{
@@ -152,9 +152,9 @@ func TestTreeMutants(t *testing.T) {
 // treeEquivalent are mistakes that are none there: those of N = 1 and of the tree, and some more.
 func treeEquivalent() []check.Equivalent {
 	const (
-		hole  = "not equivalent and not caught here: a try that finds somebody at the root and nobody behind it in its element; caught in acquire and in release"
+		hole  = "not equivalent and not caught here: a try that finds a rank at the root and none behind it in its element; caught in acquire and in release"
 		later = "the release ends with a flush"
-		next  = "nobody writes NEXT of a node before its owner swaps TAIL again"
+		next  = "no rank writes NEXT of a node before its owner swaps TAIL again"
 	)
 	out := []check.Equivalent{
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of CompareAndSwap rmarw.TAIL1", Mutation: check.Torn, Why: rare},
@@ -192,8 +192,8 @@ func treeEquivalent() []check.Equivalent {
 func asymEquivalent() []check.Equivalent {
 	const (
 		again = "a reader that comes back early looks at ADMISSION again and waits again"
-		later = "a node that was lent may come back later, or before the hand-over: who knows its successor needs it no more"
-		root  = "nobody outside the root: nobody looks at what STATUS says there but whether the node is lent, and a rank with one lock lends one node at a time"
+		later = "a node that was lent may come back later, or before the hand-over: a rank that knows its successor needs it no more"
+		root  = "outside the root there is nothing: STATUS there tells only whether the node is lent, and a rank with one lock lends one node at a time"
 		hole  = "not equivalent and not caught, as in rmamcs: its schedule is too rare for the search"
 	)
 	out := []check.Equivalent{
@@ -224,12 +224,12 @@ func equivalent() []check.Equivalent {
 		again = "to take OPENER_SIGNAL for 0 is to look again at once"
 		loop  = "the loop around it looks again"
 		guess = "to take ARRIVE for 0 costs the CompareAndSwap that then fails, and no more"
-		after = "OPENED is flushed when the reader departs; until then those wait whom it lets in"
+		after = "OPENED is flushed when the reader departs; until then the readers wait that it lets in"
 		next  = "OPENED was awaited up to the phase before: its next change is the one that is waited for"
 		hole  = "not equivalent and not caught here; the same line is in a try and in a release"
 		lost  = "not equivalent and not caught here: a reader may depart while the writer, whose time is up, opens the phase again; caught in a try with N = 2"
-		ring  = "the ring that follows flushes all"
-		swap  = "nobody writes NEXT of a node before its owner swaps TAIL again"
+		ring  = "the signal that follows flushes all"
+		swap  = "no rank writes NEXT of a node before its owner swaps TAIL again"
 	)
 	return []check.Equivalent{
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Accumulate SUM rmarw.OPENER_SIGNAL", Mutation: check.Torn, Why: rare},

@@ -30,7 +30,7 @@
 //	granted     the lock, with the number of passings in the element so far and the node
 //	            that stands for the element at the next level out
 //
-// # Whose the queue nodes are
+// # The owner of a queue node
 //
 // Listings 4 and 5 use the releaser's own node at every level. But where the lock was
 // passed within an element, the releaser has no node at the levels outside it: the rank
@@ -39,10 +39,10 @@
 // the leaf belong to the element. Here they belong to the rank that climbed, so that it
 // waits on its own memory also where the element spans nodes, and are lent to the
 // element with the lock: a grant names the node at the next level out, and that node's
-// STATUS names the one further out. Who releases at a level reads NEXT and STATUS of
-// the lent node there, and gives it back by setting STATUS to idle. A rank that has lent
-// Slots-MaxHeld nodes does not pass the lock within its element, but releases it to the
-// next level out, as if T_L,i were reached.
+// STATUS names the one further out. The rank that releases at a level reads NEXT and
+// STATUS of the lent node there, and returns it by setting STATUS to idle. A rank that has
+// lent Slots-MaxHeld nodes does not pass the lock within its element, but releases it to
+// the next level out, as if T_L,i were reached.
 //
 // # Cost
 //

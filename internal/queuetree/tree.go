@@ -81,7 +81,7 @@ type Tree struct {
 	lent  uint16 // slots whose nodes its elements still use
 	slots [Slots]slot
 
-	outerWaited bool // somebody waited at a level further out than the one just released
+	outerWaited bool // a rank waited at a level further out than the one just released
 
 	blockedLevel int  // level at which the last try found the lock taken; gateLevel if the gate had it
 	blockedBy    node // what TAIL, or STATE, held there

@@ -20,10 +20,10 @@ var exclusionChecks = []check{
 func (p *probe) visits() int { return max(10, p.Rounds(min(200, 1600/p.Size()), 12)/p.slow) }
 
 // checkOneLock: all ranks through one lock, each as often as it wants, so that
-// nobody is forgotten.
+// no rank is forgotten.
 func checkOneLock(p *probe) {
 	for _, home := range []int{0, p.Size() - 1} {
-		h := p.hall(1, home)
+		h := p.fixture(1, home)
 		if h == nil {
 			return
 		}
@@ -40,7 +40,7 @@ func checkOneLock(p *probe) {
 // checkReadersAndWriters: one lock in both modes, with few writers and with many.
 func checkReadersAndWriters(p *probe) {
 	for _, writers := range []int{2, 25, 60} { // in a hundred
-		h := p.hall(1, 0)
+		h := p.fixture(1, 0)
 		if h == nil {
 			return
 		}
@@ -57,7 +57,7 @@ func checkReadersAndWriters(p *probe) {
 
 // checkAllWays: a few locks, in all modes and ways.
 func checkAllWays(p *probe) {
-	h := p.hall(3, p.Size()/2)
+	h := p.fixture(3, p.Size()/2)
 	if h == nil {
 		return
 	}
@@ -75,7 +75,7 @@ type entry struct{ ticket, id, change int64 }
 // they go. Played back in the order of tickets, no two visitors are in a lock at
 // once that exclude each other.
 func checkHistory(p *probe) {
-	h := p.hall(2, 0)
+	h := p.fixture(2, 0)
 	if h == nil {
 		return
 	}
@@ -97,11 +97,11 @@ func checkHistory(p *probe) {
 		}
 		if h.enter(id, mode, w) {
 			note(id, change)
-			h.linger()
+			h.stay()
 			note(id, -change)
 			h.leave(id, mode, w)
 		}
-		h.linger()
+		h.stay()
 	}
 	history := make([]entry, 0, 2*n*p.Size())
 	all := p.GatherAll(mine[:cap(mine)]) // visits that were refused are zeros
@@ -131,6 +131,6 @@ func (p *probe) admissible(history []entry, locks int) {
 		inside[e.id] += e.change
 	}
 	for id, in := range inside {
-		p.Equal(fmt.Sprintf("at the end of the history, who is in lock %d", id), in, 0)
+		p.Equal(fmt.Sprintf("at the end of the history, the ranks in lock %d", id), in, 0)
 	}
 }

@@ -37,7 +37,7 @@ func (a *aim) hit() bool { return a.seen >= a.nth }
 // limit bounds the steps of an uncontended round trip: more is a lock that loops.
 const limit = 1000
 
-// checkTransportErrors: whatever step of a rank fails while nobody else wants the
+// checkTransportErrors: whatever step of a rank fails while no other rank wants the
 // lock, its call returns the error, without a panic. Every step fails
 // once, or some of them where opening a table takes long.
 func checkTransportErrors(p *probe) {
@@ -114,8 +114,8 @@ const deaths = 60
 
 // CheckDeath runs nodes times perNode ranks on rma/inproc through a lock, and cuts
 // rank 0 off from the others at its first step, then at its second, and so on: its
-// own calls then return errors, and so do those of all who wait for it when it has
-// left. Nobody hangs and nobody panics.
+// own calls then return errors, and so do those of all ranks that wait for it when it has
+// left. No rank hangs and none panics.
 func CheckDeath(nodes, perNode int, info lock.Info) error {
 	for nth := 1; nth <= deaths; nth++ {
 		a := &aim{nth: nth}
@@ -125,7 +125,7 @@ func CheckDeath(nodes, perNode int, info lock.Info) error {
 			errs[rank] = death(c, info, a)
 			return errs[rank]
 		})
-		if errors.Is(err, errors.ErrUnsupported) || !a.hit() { // then nobody died
+		if errors.Is(err, errors.ErrUnsupported) || !a.hit() { // then no rank died
 			return err
 		}
 		if err == nil || errs[0] == nil {

@@ -33,7 +33,7 @@ func (p *probe) panics(what, text string, f func()) {
 // another rank holds.
 func checkUnlockOfUnlocked(p *probe) {
 	const text = "unlock of unlocked lock$"
-	h := p.hall(2, 0)
+	h := p.fixture(2, 0)
 	if h == nil {
 		return
 	}
@@ -58,7 +58,7 @@ func checkUnlockOfUnlocked(p *probe) {
 	}
 	p.Meet()
 	if p.Rank() == 0 {
-		h.look(0, lock.Exclusive)
+		h.guarded(0, lock.Exclusive)
 		h.leave(0, lock.Exclusive, byTable)
 	}
 	h.visit(0, lock.Exclusive, byHandle) // the lock is as good as before
@@ -67,7 +67,7 @@ func checkUnlockOfUnlocked(p *probe) {
 
 // checkLockOfHeld: locks are not recursive, in any mode.
 func checkLockOfHeld(p *probe) {
-	h := p.hall(1, 0)
+	h := p.fixture(1, 0)
 	if h == nil {
 		return
 	}
@@ -78,7 +78,7 @@ func checkLockOfHeld(p *probe) {
 				p.panics(fmt.Sprintf("Lock in %v mode of a lock held in %v mode", mode, held), ".", func() {
 					p.OK(h.t.Lock(context.Background(), 0, mode))
 				})
-				h.look(0, held)
+				h.guarded(0, held)
 				h.leave(0, held, byTable)
 			}
 		}

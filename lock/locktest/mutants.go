@@ -21,8 +21,8 @@ func RunMutants(t *testing.T, name string, equivalent []search.Equivalent, more 
 }
 
 // RunMutantsOf is RunMutants for a lock with many places at which to be mistaken, used
-// as infos say: a mistake is made at a place whoever's the word is, and one mutant in
-// every is hunted; with RMALOCK_DEEP all of them.
+// as infos say: a mistake is made at a place for all ranks' words alike. One mutant in
+// every is hunted, with RMALOCK_DEEP each of them.
 func RunMutantsOf(t *testing.T, every int, equivalent []search.Equivalent, infos ...lock.Info) {
 	if Deep() {
 		every = 1

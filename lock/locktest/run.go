@@ -180,7 +180,7 @@ func (p *probe) free(t lock.Table) {
 }
 
 // inTurn lets the first and the last few ranks do something one after the other,
-// while nobody else does anything.
+// while no other rank does anything.
 func (p *probe) inTurn(f func()) {
 	for r := range p.Size() {
 		if r >= 3 && r < p.Size()-2 {

@@ -58,7 +58,7 @@ func checkBadConfig(p *probe) {
 
 func checkOpenAndFree(p *probe) {
 	for i := range p.Rounds(12, 3) {
-		h := p.hall(1+i, i%p.Size())
+		h := p.fixture(1+i, i%p.Size())
 		if h == nil {
 			return
 		}
@@ -69,9 +69,9 @@ func checkOpenAndFree(p *probe) {
 	}
 }
 
-// checkIndependent: who holds a lock keeps nobody from the others.
+// checkIndependent: a rank that holds a lock keeps no other from the other locks.
 func checkIndependent(p *probe) {
-	h := p.hall(100, 0)
+	h := p.fixture(100, 0)
 	if h == nil {
 		return
 	}
@@ -94,7 +94,7 @@ func checkIndependent(p *probe) {
 
 // checkAllAtOnce: every rank holds a lock of its own, or two, at the same time.
 func checkAllAtOnce(p *probe) {
-	h := p.hall(2*p.Size(), 0)
+	h := p.fixture(2*p.Size(), 0)
 	if h == nil {
 		return
 	}
@@ -103,10 +103,10 @@ func checkAllAtOnce(p *probe) {
 		for k := range per {
 			h.enter(((p.Rank()+shift)%p.Size())*per+k, lock.Exclusive, byTable)
 		}
-		p.Meet() // nobody waits for anybody's lock
+		p.Meet() // no rank waits for another one's lock
 		for k := range per {
 			id := ((p.Rank()+shift)%p.Size())*per + k
-			h.look(id, lock.Exclusive)
+			h.guarded(id, lock.Exclusive)
 			h.leave(id, lock.Exclusive, byTable)
 		}
 		p.Meet()
@@ -117,7 +117,7 @@ func checkAllAtOnce(p *probe) {
 // checkManyHeld: a rank takes locks until it may hold no more. The one too many is
 // refused and unchanged, and all is well after the rank has let one go.
 func checkManyHeld(p *probe) {
-	h := p.hall(100, 0)
+	h := p.fixture(100, 0)
 	if h == nil {
 		return
 	}
@@ -163,7 +163,7 @@ func checkManyHeld(p *probe) {
 
 // checkTwoTables: two tables of the same lock know nothing of each other.
 func checkTwoTables(p *probe) {
-	a, b := p.hall(2, 0), p.hall(2, 0)
+	a, b := p.fixture(2, 0), p.fixture(2, 0)
 	if a == nil || b == nil {
 		return
 	}
@@ -171,7 +171,7 @@ func checkTwoTables(p *probe) {
 		if i%2 == 0 {
 			a.enter(0, lock.Exclusive, byTable)
 			b.visit(0, lock.Exclusive, byTable)
-			a.look(0, lock.Exclusive)
+			a.guarded(0, lock.Exclusive)
 			a.leave(0, lock.Exclusive, byTable)
 		} else {
 			b.visit(0, lock.Exclusive, byHandle)
@@ -215,7 +215,7 @@ func checkOnASplit(p *probe) {
 // checkAllocations: an uncontended Lock and Unlock does not allocate, in any mode
 // and way, with the lock at home or elsewhere.
 func checkAllocations(p *probe) {
-	h := p.hall(2, 0)
+	h := p.fixture(2, 0)
 	if h == nil {
 		return
 	}

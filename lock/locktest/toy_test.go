@@ -29,7 +29,7 @@ type fault string
 
 const (
 	none            fault = ""
-	noExclusion     fault = "nobody is kept out"
+	noExclusion     fault = "no rank is kept out"
 	tornTry         fault = "a try reads and writes"
 	lateUnlock      fault = "Unlock does not flush"
 	blindReaders    fault = "readers do not see writers"

@@ -8,11 +8,11 @@ import (
 )
 
 // checkTransfers: ranks move money between accounts, with both accounts locked, the
-// one with the lower number first. None is made or lost. Whoever may hold but one
+// one with the lower number first. None is made or lost. A rank that may hold but one
 // lock at once is excused.
 func checkTransfers(p *probe) {
 	const accounts, each = 6, 1000
-	h := p.hall(accounts, 0)
+	h := p.fixture(accounts, 0)
 	if h == nil {
 		return
 	}
@@ -30,12 +30,12 @@ func checkTransfers(p *probe) {
 		}
 		amount := 1 + h.rng.Int64N(10)
 		a, b := p.Value(h.data.GetFlush(h.host, 2*from)), p.Value(h.data.GetFlush(h.host, 2*to))
-		h.linger()
+		h.stay()
 		p.OK(h.data.PutFlush(a-amount, h.host, 2*from))
 		p.OK(h.data.PutFlush(b+amount, h.host, 2*to))
 		p.OK(h.t.Unlock(from, lock.Exclusive)) // in either order
 		p.OK(h.t.Unlock(to, lock.Exclusive))
-		h.linger()
+		h.stay()
 	}
 	p.Meet()
 	total := int64(0)
@@ -44,7 +44,7 @@ func checkTransfers(p *probe) {
 	}
 	p.Equal("the money", total, int64(n)*each)
 	p.Meet()
-	if p.Rank() == 0 { // what the hall expects of a lock that nobody visited
+	if p.Rank() == 0 { // what the fixture expects of a lock that no rank visited
 		for id := range n {
 			p.OK(h.data.PutFlush(0, h.host, 2*id))
 		}
@@ -53,7 +53,7 @@ func checkTransfers(p *probe) {
 }
 
 // both locks two accounts.
-func (h *hall) both(first, second int) bool {
+func (h *fixture) both(first, second int) bool {
 	if err := h.t.Lock(context.Background(), first, lock.Exclusive); err != nil {
 		h.p.OK(err)
 		return false

@@ -22,14 +22,14 @@ func checkReadersShare(p *probe) {
 	if !p.info.Shared {
 		return
 	}
-	h := p.hall(1, 0)
+	h := p.fixture(1, 0)
 	if h == nil {
 		return
 	}
 	for i := range p.Rounds(20, 4) {
 		h.enter(0, lock.Shared, way(i%2))
-		p.Meet() // with everybody in
-		h.look(0, lock.Shared)
+		p.Meet() // with all ranks in
+		h.guarded(0, lock.Shared)
 		h.leave(0, lock.Shared, way(i%2))
 		p.Meet()
 		if p.Rank() == i%p.Size() {
@@ -41,21 +41,21 @@ func checkReadersShare(p *probe) {
 }
 
 // trial checks what TryLock of a quiet lock says, and lets go what it took.
-func (h *hall) trial(id int, mode lock.Mode, want bool, state string) {
+func (h *fixture) trial(id int, mode lock.Mode, want bool, state string) {
 	got, err := h.t.TryLock(id, mode)
 	h.p.OK(err)
 	if got != want {
 		h.p.Failf("TryLock in %v mode of a lock that is %s: %v", mode, state, got)
 	}
 	if got {
-		h.look(id, mode)
+		h.guarded(id, mode)
 		h.p.OK(h.t.Unlock(id, mode))
 	}
 }
 
 // checkTryFree: TryLock takes a free lock, however it came to be free.
 func checkTryFree(p *probe) {
-	h := p.hall(2, 0)
+	h := p.fixture(2, 0)
 	if h == nil {
 		return
 	}
@@ -71,10 +71,10 @@ func checkTryFree(p *probe) {
 	h.close()
 }
 
-// checkTryHeld: TryLock does not take a held lock, waits for nobody, and leaves no
+// checkTryHeld: TryLock does not take a held lock, does not wait, and leaves no
 // trace; readers are let in beside readers.
 func checkTryHeld(p *probe) {
-	h := p.hall(1, 0)
+	h := p.fixture(1, 0)
 	if h == nil {
 		return
 	}
@@ -94,7 +94,7 @@ func checkTryHeld(p *probe) {
 				})
 			}
 			if p.Rank() == holder {
-				h.look(0, held)
+				h.guarded(0, held)
 				h.leave(0, held, byTable)
 			}
 			p.inTurn(func() {
@@ -110,7 +110,7 @@ func checkTryHeld(p *probe) {
 
 // checkDeadlineFree: a context that can end is no reason not to take a free lock.
 func checkDeadlineFree(p *probe) {
-	h := p.hall(1, 0)
+	h := p.fixture(1, 0)
 	if h == nil {
 		return
 	}
@@ -121,7 +121,7 @@ func checkDeadlineFree(p *probe) {
 			p.inTurn(func() {
 				err := h.t.Lock(ctx, 0, mode)
 				if p.OK(err); err == nil {
-					h.look(0, mode)
+					h.guarded(0, mode)
 					p.OK(h.t.Unlock(0, mode))
 				}
 			})
@@ -133,7 +133,7 @@ func checkDeadlineFree(p *probe) {
 // checkDeadlineHeld: Lock gives up when its context ends, at once or after some
 // tries, in any mode, with all ranks at it; afterwards the lock is as it was.
 func checkDeadlineHeld(p *probe) {
-	h := p.hall(1, 0)
+	h := p.fixture(1, 0)
 	if h == nil {
 		return
 	}
@@ -155,7 +155,7 @@ func checkDeadlineHeld(p *probe) {
 		}
 		p.Meet()
 		if p.Rank() == holder {
-			h.look(0, lock.Exclusive)
+			h.guarded(0, lock.Exclusive)
 			h.leave(0, lock.Exclusive, byTable)
 		}
 		p.inTurn(func() {
@@ -174,7 +174,7 @@ func checkDeadlineHeld(p *probe) {
 // checkDeadlineContended: some ranks wait with deadlines, others without; those
 // without get in as often as they want.
 func checkDeadlineContended(p *probe) {
-	h := p.hall(1, 0)
+	h := p.fixture(1, 0)
 	if h == nil {
 		return
 	}

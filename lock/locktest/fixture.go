@@ -11,10 +11,10 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// A hall is a table of locks and what they guard: two plain words per lock, which
-// every exclusive visitor raises by one, and a count of the visitors who are in. All
+// A fixture is a table of locks and what they guard: two plain words per lock, which
+// every exclusive visitor raises by one, and a count of the visitors that are in. All
 // of it lies in windows of its own, so that nothing but the lock orders it.
-type hall struct {
+type fixture struct {
 	p       *probe
 	t       lock.Table
 	tries   bool         // the lock can try
@@ -28,13 +28,13 @@ type hall struct {
 
 const writer = 1 << 32
 
-// hall opens a table of n locks with a hall. Collective; nil if it cannot.
-func (p *probe) hall(n, home int) *hall {
+// fixture opens a table of n locks with what they guard. Collective; nil if it cannot.
+func (p *probe) fixture(n, home int) *fixture {
 	t := p.table(n, home)
 	if t == nil {
 		return nil
 	}
-	h := &hall{p: p, t: guard{t, p}, host: (home + 1) % p.Size(), visits: make([]int64, t.Len()), rng: rand.New(rand.NewPCG(7, uint64(p.Rank())))}
+	h := &fixture{p: p, t: guard{t, p}, host: (home + 1) % p.Size(), visits: make([]int64, t.Len()), rng: rand.New(rand.NewPCG(7, uint64(p.Rank())))}
 	for id := range t.Len() {
 		h.handles = append(h.handles, t.Mutex(id))
 	}
@@ -106,9 +106,9 @@ func (g guard) note(err error) {
 	}
 }
 
-// close checks that no visit was lost and nobody is in, and frees everything.
+// close checks that no visit was lost and no rank is in, and frees everything.
 // Collective.
-func (h *hall) close() {
+func (h *fixture) close() {
 	p := h.p
 	p.Meet()
 	sum := make([]int64, len(h.visits))
@@ -138,21 +138,21 @@ const (
 )
 
 // visit takes a lock, does what visitors do, lets it go, and stays outside for a
-// moment: on one processor those who wait would otherwise only see the lock while
+// moment. On one processor ranks that wait would otherwise only see the lock while
 // it is held. It reports whether it was let in.
-func (h *hall) visit(id int, mode lock.Mode, w way) bool {
+func (h *fixture) visit(id int, mode lock.Mode, w way) bool {
 	in := h.enter(id, mode, w)
 	if in {
-		h.look(id, mode)
+		h.guarded(id, mode)
 		h.leave(id, mode, w)
 	}
-	h.linger()
+	h.stay()
 	return in
 }
 
 // enter takes a lock. Once the transport has failed it does not: the state of the
 // lock is unknown.
-func (h *hall) enter(id int, mode lock.Mode, w way) bool {
+func (h *fixture) enter(id int, mode lock.Mode, w way) bool {
 	if h.p.Lost() {
 		return false
 	}
@@ -178,7 +178,7 @@ func (h *hall) enter(id int, mode lock.Mode, w way) bool {
 }
 
 // leave lets a lock go in the way in which it was taken.
-func (h *hall) leave(id int, mode lock.Mode, w way) {
+func (h *fixture) leave(id int, mode lock.Mode, w way) {
 	if h.p.Lost() {
 		return
 	}
@@ -193,9 +193,9 @@ func (h *hall) leave(id int, mode lock.Mode, w way) {
 	}
 }
 
-// look is what a visitor does inside: it sees whether somebody is in who must not
+// guarded is what a visitor does inside: it checks that no rank is in that must not
 // be, and raises the guarded words or compares them.
-func (h *hall) look(id int, mode lock.Mode) {
+func (h *fixture) guarded(id int, mode lock.Mode) {
 	p, me := h.p, int64(1)
 	if mode == lock.Exclusive || !p.info.Shared {
 		me = writer
@@ -211,17 +211,17 @@ func (h *hall) look(id int, mode lock.Mode) {
 	if me == writer {
 		h.visits[id]++
 		p.OK(h.data.PutFlush(a+1, h.host, 2*id))
-		h.linger()
+		h.stay()
 		p.OK(h.data.PutFlush(b+1, h.host, 2*id+1))
 	} else {
-		h.linger()
+		h.stay()
 	}
 	p.OK(h.inside.AccumulateFlush(-me, h.host, id, rma.Sum))
 }
 
-// linger stays for a moment, often or long enough for others to run into an open
+// stay stays for a moment, often or long enough for others to run into an open
 // door on the same processor.
-func (h *hall) linger() {
+func (h *fixture) stay() {
 	switch n := h.rng.IntN(32); {
 	case n == 0:
 		h.p.Sleep(20_000)
