@@ -71,6 +71,7 @@ var variants = [...]struct{ name, title string }{
 	Undo:  {"ompi-rw", "the MPI_Win_lock of Open MPI's osc/rdma"},
 }
 
+// String is the name by which lock.Lookup finds the variant.
 func (v Variant) String() string { return variants[v].name }
 
 const (

@@ -45,6 +45,7 @@ type Backoff struct {
 	BaseNs, MaxNs int64 // nanoseconds
 }
 
+// String is the back-off as the benchmarks print it.
 func (b Backoff) String() string {
 	if b == (Backoff{}) {
 		return "none"

@@ -33,7 +33,6 @@ const (
 )
 
 // String is "exclusive" or "shared".
-
 func (m Mode) String() string {
 	if m == Shared {
 		return "shared"
@@ -118,7 +117,7 @@ type Promise struct {
 type Bound struct {
 	After int                            // the number of that operation in the Lock, from 1
 	Of    func(rank int, mode Mode) bool // the entries that count, by rank and mode; nil for all
-	Most  int
+	Most  int                            // the most such entries
 }
 
 // Checked is what a table tells a checker.
@@ -175,20 +174,23 @@ type Info struct {
 	// Open makes a Table of n locks with lock 0 at home. Collective.
 	Open func(c rma.Comm, n, home int) (Table, error)
 	// Params are what OpenWith understands beside it; a lock without has no OpenWith.
-	Params   []Param
+	Params []Param
+	// OpenWith makes a Table as a Setting says. Collective.
 	OpenWith func(c rma.Comm, s Setting) (Table, error)
 }
 
 // A Param is a parameter of a lock that can be set by name.
 type Param struct {
-	Name, Help string
+	Name string // as in "dmcs:NAME=value"
+	Help string // a line: the values, and the default
 }
 
 // A Setting is how a lock is opened by name.
 type Setting struct {
-	Locks, Home int
-	Topology    *topo.Topology // of the Comm's ranks; nil for what is discovered
-	Params      map[string]string
+	Locks    int               // number of locks
+	Home     int               // rank of lock 0's home
+	Topology *topo.Topology    // of the Comm's ranks; nil for what is discovered
+	Params   map[string]string // values by name of a Param; the default for those that are missing
 }
 
 // With opens a lock with a setting. A lock that has no parameters takes none, and no

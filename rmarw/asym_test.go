@@ -13,8 +13,8 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// TestArrivalsWrapAtTheLimit: arrivals and limits wrap; a reader that came before the limit is let in,
-// and one that reached it is not.
+// TestArrivalsWrapAtTheLimit: arrivals and limits wrap; a reader that came before the limit
+// is let in, and one that reached it is not.
 func TestArrivalsWrapAtTheLimit(t *testing.T) {
 	for _, start := range []int64{0, 1, 1<<(limitBits-1) - 1, limitMask - 1, limitMask} {
 		for _, n := range []int64{1, 2, MaxTR} {
@@ -42,8 +42,8 @@ func TestArrivalsWrapAtTheLimit(t *testing.T) {
 	}
 }
 
-// TestDepartedTellsReadersOfAnyPhase: DEPART tells what has departed from the largest T_R down to as many that
-// wait, in any phase.
+// TestDepartedTellsReadersOfAnyPhase: DEPART tells what has departed from the largest T_R
+// down to as many that wait, in any phase.
 func TestDepartedTellsReadersOfAnyPhase(t *testing.T) {
 	for _, phase := range []int64{0, 1, 1<<38 - 1, 1<<39 - 1} {
 		for _, n := range []int64{MaxTR, 1, 0, -1, -MaxTR} {
@@ -54,9 +54,9 @@ func TestDepartedTellsReadersOfAnyPhase(t *testing.T) {
 	}
 }
 
-// TestTRIsGrantedAtAnAsymmetricCounter: once a writer's announcement has reached a counter with a reader in
-// it, T_R readers come in and no more, until the writer was in; then those that waited
-// are.
+// TestTRIsGrantedAtAnAsymmetricCounter: once a writer's announcement has reached a counter
+// with a reader in it, T_R readers come in and no more, until the writer was in; then those
+// that waited are. Section 3.2.3 of rma-rw.
 func TestTRIsGrantedAtAnAsymmetricCounter(t *testing.T) {
 	const tr = 3
 	err := inproc.Run(3, func(c rma.Comm) error {
@@ -227,8 +227,8 @@ func TestTryRLockSeesAWriterThatComesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestCountersAreAsymmetricOnSeveralNodes: the asymmetric counter is the default on several nodes, where counters are
-// within them, and is refused where they are not.
+// TestCountersAreAsymmetricOnSeveralNodes: the asymmetric counter is the default on several
+// nodes, where counters are within them, and is refused where they are not.
 func TestCountersAreAsymmetricOnSeveralNodes(t *testing.T) {
 	for _, s := range []struct {
 		nodes int
@@ -265,8 +265,9 @@ func TestCountersAreAsymmetricOnSeveralNodes(t *testing.T) {
 	}
 }
 
-// TestReadersMakeNoFarOperation: a reader makes three operations and no far one; a writer that meets no
-// reader closes two counters with three flushes of all and opens them with two.
+// TestReadersMakeNoFarOperation: a reader makes three operations and no far one. A writer
+// that meets no reader closes two counters with three flushes of all and opens them with
+// two.
 func TestReadersMakeNoFarOperation(t *testing.T) {
 	err := inproc.RunNodes(2, 2, func(c rma.Comm) error {
 		var n hook.Tally

@@ -7,15 +7,16 @@ import (
 	"github.com/rmalock/rmalock/lock"
 )
 
-// Promise: a reader arrives with one operation, or two if it waits, and departs with
-// one, or two if it is the last of a full phase; the one that opens a phase makes nine
-// more, and one for each reader that arrives meanwhile. A writer looks at each counter
-// with three operations, closes it with three and opens it with six. It looks again
-// where the counter is not ready; 14 for both is the most that searches found, each
-// phase that readers open meanwhile may add three. The rest is the tree's.
+// Promise has the bounds of the package comment and these operations. A reader arrives with
+// one, or two if it waits, and departs with one, or two if it is the last of a full phase.
+// A reader that opens a phase makes nine more, and one for each reader that arrives
+// meanwhile. A writer looks at each counter with three operations, closes it with three and
+// opens it with six. It looks again where the counter is not ready: 14 for both is the most
+// that searches found, and each phase that readers open meanwhile may add three. The rest
+// is the tree's.
 //
-// Where a swap is a loop of tries, those that fail are not in the numbers: there are none,
-// and the bounds of the queues hold from the try on that succeeds.
+// Where a swap is a loop of tries there is no bound on operations, and the bounds of the
+// queues hold from the try on that succeeds.
 func (t *Table) Promise(mode lock.Mode) lock.Promise {
 	p := t.promise(mode)
 	if !t.tree.W.Caps().NativeSwap && (mode == lock.Exclusive || !t.asym) {

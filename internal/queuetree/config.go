@@ -9,15 +9,15 @@ import (
 
 // Config of a Tree.
 type Config struct {
-	Name     string // of the lock, for errors and the window
-	Locks    int
-	Home     int
+	Name     string         // of the lock, for errors and the window
+	Locks    int            // number of locks
+	Home     int            // rank that hosts the root's TAIL of lock 0
 	Topology *topo.Topology // from TopologyOf
 	TL       []int          // from FillTL: T_L,i by level; TL[0] is the number of passings at the root before RootGate.Release
 	Barging  bool           // the leaf is the barging one, if all ranks say so and its elements lie in nodes
-	RootGate RootGate
-	Adapt    bool // T_L,i move at run time, but for a barging leaf's
-	Local    bool // this rank's counters lie on its node; RootGate.Regions gets the AND over all ranks
+	RootGate RootGate       // outside the root; nil for none
+	Adapt    bool           // T_L,i move at run time, but for a barging leaf's
+	Local    bool           // this rank's counters lie on its node; RootGate.Regions gets the AND over all ranks
 }
 
 // Validate reports what is wrong with a configuration and fills in defaults.

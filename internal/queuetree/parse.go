@@ -20,6 +20,7 @@ const (
 
 var leaves = []string{Auto: "auto", MCS: "mcs", Barging: "barging"}
 
+// String is the leaf in text, as ParseLeaf reads it.
 func (l Leaf) String() string { return leaves[l] }
 
 // ParseLeaf reads a lock's parameter LEAF; "" is Auto.

@@ -47,9 +47,9 @@ type RootGate interface {
 
 // A Tree is one rank's handle on many locks whose queues share the tree.
 type Tree struct {
-	W         *rma.Window
-	Leaf      int // innermost level
-	ExtraBase int // displacement of the first word of RootGate
+	W         *rma.Window // with the words of the tree and of the gate
+	Leaf      int         // innermost level
+	ExtraBase int         // displacement of the first word of RootGate
 
 	topo  *topo.Topology
 	gate  RootGate

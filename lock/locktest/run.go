@@ -16,8 +16,8 @@ import (
 
 // A Check is one promise of package lock. Run is collective.
 type Check struct {
-	Name string
-	Run  func(c rma.Comm, info lock.Info) error
+	Name string                                 // as the subtest is called
+	Run  func(c rma.Comm, info lock.Info) error // reports what is broken
 }
 
 // Checks lists the checks in the order in which Run runs them. Those on exclusion

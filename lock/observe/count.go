@@ -36,17 +36,17 @@ func (a *Counts) add(b Counts) {
 
 // A Snapshot is what a process has counted under a name.
 type Snapshot struct {
-	Name      string `json:"name"`
-	Locks     int    `json:"locks"`
-	Exclusive Counts `json:"exclusive"`
-	Shared    Counts `json:"shared"`
+	Name      string `json:"name"`           // as given to Count
+	Locks     int    `json:"locks"`          // of the largest table of that name
+	Exclusive Counts `json:"exclusive"`      // of all locks, in exclusive mode
+	Shared    Counts `json:"shared"`         // of all locks, in shared mode
 	Each      []Lock `json:"each,omitempty"` // by id; of tables of 2 to MaxEach locks
 }
 
 // A Lock is a lock of a Snapshot.
 type Lock struct {
-	Exclusive Counts `json:"exclusive"`
-	Shared    Counts `json:"shared"`
+	Exclusive Counts `json:"exclusive"` // in exclusive mode
+	Shared    Counts `json:"shared"`    // in shared mode
 }
 
 // cell is Counts in the making: one goroutine adds, others read.
