@@ -190,9 +190,9 @@ func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
 	}
 }
 
-// Backoff gives the processor away, and after a thousand tries in a row sleeps for
-// 20 us, so that ranks that try in vain do not burn it. After each thousand naps, which
-// take 0.1 to 1 s, it looks whether its node-mates live.
+// Backoff yields the core. After a thousand tries in a row it naps for 20 us at a time, so that
+// ranks that try in vain leave the core to others. After each thousand naps, which take 0.1 to
+// 1 s, it looks whether its node-mates live.
 func (t *transport) Backoff(target, disp int, _ int64, try int) error {
 	if try >= 2000 && try%1000 == 0 {
 		if err := t.peersLive(); err != nil {
@@ -213,8 +213,8 @@ func (t *transport) Backoff(target, disp int, _ int64, try int) error {
 	return nil
 }
 
-// pauseFor waits for a time too short for the kernel's timers by yielding, where a core
-// is to spare. The naps are not time.Sleep, which rounds up to a millisecond.
+// pauseFor yields for a time too short for the kernel's timers, and naps for a longer one, or
+// where ranks exceed cores under MPICH. A nap is no time.Sleep, which rounds up to a millisecond.
 func (t *transport) pauseFor(d time.Duration) {
 	if t.c.awaitResults || d >= 50*time.Microsecond {
 		ts := syscall.NsecToTimespec(int64(d))
@@ -243,7 +243,7 @@ func (t *transport) SpinBriefly(disp int, seen int64) {
 	}
 }
 
-// HandedOver gives the core away.
+// HandedOver yields the core.
 func (t *transport) HandedOver(int) { yield() }
 
 func (t *transport) Wake(target int) {
@@ -253,7 +253,7 @@ func (t *transport) Wake(target int) {
 	}
 }
 
-// peersLive reports a node-mate that died.
+// peersLive returns an error that names a node-mate that died.
 func (t *transport) peersLive() error {
 	return t.c.peersLive(fmt.Sprintf("window %q", t.spec.Name))
 }
@@ -267,8 +267,8 @@ const (
 	futexWakeOp = 1
 )
 
-// futexWait sleeps while *p is seen. The first nap keeps the Go scheduler out, as
-// most wake-ups come soon; it is short, since it holds up a garbage collection.
+// futexWait sleeps while *p equals seen. The first nap bypasses the Go scheduler, as most
+// wake-ups come soon. It is short, since it holds up a garbage collection.
 func futexWait(p *uint32, seen uint32, nap int, longest time.Duration) {
 	if nap == 0 {
 		ts := syscall.NsecToTimespec(int64(futexFirst))

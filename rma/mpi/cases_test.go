@@ -35,7 +35,7 @@ func needJob(t *testing.T) rma.Comm {
 }
 
 // TestHolderKilled: a rank dies with the lock in its hands. A node-mate that waits
-// learns it; where the launcher ends the job at once, it ends it.
+// learns it, unless the launcher ends the job first.
 func TestHolderKilled(t *testing.T) {
 	start := time.Now()
 	out, err := mpitest.Rerun(t, mpitest.Job{Ranks: 2}, "TestPartHolderKilled", "OMPI_MCA_orte_abort_on_non_zero_status=0")
@@ -113,7 +113,7 @@ func TestYields(t *testing.T) {
 
 func TestPartYields(t *testing.T) {
 	needJob(t)
-	require.True(t, mpi.Share(), "Open MPI does not yield though ranks are more than cores")
+	require.True(t, mpi.EnableYield(), "Open MPI does not yield though ranks are more than cores")
 }
 
 // TestCrashHandlers: a nil pointer in Go code is a Go panic, though MPI libraries
@@ -227,7 +227,7 @@ func TestCollectivesDoNotBlock(t *testing.T) {
 
 // TestProgress: while a rank computes for half a second, the helper serves others'
 // operations on it, 99 % of them within 5 ms where each rank has a core. Where others
-// had a share of the cores each time, the test only tells.
+// had a share of the cores each time, the test only logs.
 func TestProgress(t *testing.T) {
 	const span, limit, tries = 500 * time.Millisecond, 5 * time.Millisecond, 5
 	mpitest.Each(t, []mpitest.Job{{Ranks: 2, Hosts: 2}}, func(t *testing.T, c rma.Comm) {
@@ -307,23 +307,23 @@ func sleeps() int64 {
 	return u.Nvcsw
 }
 
-// TestSpare: the only P of a process gets company, but for where the user has decided.
-func TestSpare(t *testing.T) {
+// TestEnsureTwoPs: a GOMAXPROCS of 1 becomes 2, unless the user has set it.
+func TestEnsureTwoPs(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
 	t.Setenv("GOMAXPROCS", "1")
-	mpi.Spare()
+	mpi.EnsureTwoPs()
 	require.Equal(t, 1, runtime.GOMAXPROCS(0))
 	t.Setenv("GOMAXPROCS", "")
-	mpi.Spare()
+	mpi.EnsureTwoPs()
 	require.Equal(t, 2, runtime.GOMAXPROCS(0))
 	runtime.GOMAXPROCS(3)
-	mpi.Spare()
+	mpi.EnsureTwoPs()
 	require.Equal(t, 3, runtime.GOMAXPROCS(0))
 }
 
-// cores is how long the machine's cores have been busy, or away, and how long with this
-// process.
+// cores is how long the machine's cores have been busy, or taken by the hypervisor, and how long
+// with this process.
 func cores() (machine, own time.Duration) {
 	text, _ := os.ReadFile("/proc/stat")
 	f := make([]int64, 9) // user nice system idle iowait irq softirq steal, in 10 ms
@@ -333,9 +333,9 @@ func cores() (machine, own time.Duration) {
 	return machine, cpuTime()
 }
 
-// TestCrowd: 16 ranks on a few cores. Those that wait do not burn the cores, and
-// all get their turn.
-func TestCrowd(t *testing.T) {
+// TestOversubscribed: 16 ranks on a few cores. Ranks that wait leave the cores to others, and
+// each rank gets its turn.
+func TestOversubscribed(t *testing.T) {
 	mpitest.Each(t, mpitest.OneHost(16), func(t *testing.T, c rma.Comm) {
 		w, err := c.Allocate(rma.CounterSpec("go", 1))
 		require.NoError(t, err)

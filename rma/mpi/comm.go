@@ -121,7 +121,7 @@ func (c *comm) learnMachine() error {
 	return nil
 }
 
-// RanksPerCore is for rma.RanksPerCore.
+// RanksPerCore is what rma.RanksPerCore returns.
 func (c *comm) RanksPerCore() int { return c.ranksPerCore }
 
 // machine is a number that ranks on one kernel share, whatever their host is called: part of
@@ -174,8 +174,8 @@ func (c *comm) Describe() string {
 	return s
 }
 
-// wait waits for the request in c.req, and looks meanwhile whether the node-mates live. It
-// returns errTimeout after limit; 0 is none.
+// wait waits for the request in c.req, and looks every second whether the node-mates live. It
+// returns errTimeout after limit; a limit of 0 is none.
 func (c *comm) wait(what string, limit time.Duration) error {
 	const inC = 50 * time.Millisecond // at a time
 	start := time.Now()

@@ -17,8 +17,8 @@ import (
 )
 
 // A deathWatch says on standard error which node-mate died. Launchers end a job when a process
-// dies, most often before a rank that waits for it looks (peersLive), and MPICH's names the
-// process alone. So each rank waits for the end of the next few processes of its node.
+// dies, most often before a waiting rank looks for dead node-mates (peersLive). MPICH's launcher
+// names no rank. So each rank waits for the end of the next few processes of its node.
 type deathWatch struct {
 	stop func() // idempotent
 }

@@ -62,10 +62,11 @@
 //
 // # When a rank dies
 //
-// mpirun ends the job when a process dies, unless told not to. A rank that waits
-// for a word in node memory looks every second whether all node-mates live and
-// returns rma.ErrPeer if not. An operation towards a dead rank hangs inside MPI: a
-// watchdog ends the process with a message that names the rank when a call has
-// not returned for 60 s (Config.FlushTimeout, or RMALOCK_FLUSH_TIMEOUT as a Go
-// duration).
+// mpirun ends the job when a process dies, unless told not to. Up to four survivors of
+// its node say on standard error which rank died, if mpirun leaves them the time. A rank
+// that waits for a word in node memory looks every second whether all node-mates live,
+// and returns rma.ErrPeer if not. An operation towards a dead rank hangs inside MPI. When
+// a call has not returned for 60 s a watchdog ends the process with a message that names
+// the rank (Config.FlushTimeout, or RMALOCK_FLUSH_TIMEOUT as a Go duration). See
+// docs/death.md.
 package mpi

@@ -7,9 +7,9 @@ var (
 	LibraryName = libraryName
 	Hung        = hung
 	Timeout     = Config.timeout
-	Share       = enableYield
-	Spare       = ensureTwoPs
+	EnableYield = enableYield
+	EnsureTwoPs = ensureTwoPs
 )
 
-// LeaveFinalize has MPI_Finalize left behind as soon as it is called.
+// LeaveFinalize makes ranks leave MPI_Finalize behind as soon as they call it.
 func LeaveFinalize() { finalizeTimeout = 0 }

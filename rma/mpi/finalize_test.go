@@ -18,7 +18,7 @@ import (
 )
 
 // TestLeftFinalize: ranks that leave MPI_Finalize behind say so to MPICH's launcher,
-// however that has started them. Without, the job ends well too, most of the time.
+// whether it started them by fork or over ssh. Without, most jobs end well too.
 func TestLeftFinalize(t *testing.T) {
 	if mpi.Library != "MPICH" {
 		t.Skip("the launcher's protocol is MPICH's")

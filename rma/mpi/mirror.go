@@ -7,8 +7,8 @@ import "C"
 
 import "github.com/rmalock/rmalock/rma"
 
-// The C side has enumerations and sizes of rma's once more. This does not compile where one
-// differs: the index is then not 0.
+// The C side repeats enumerations and sizes of rma. This does not compile where one differs, as
+// the index is then not 0.
 var (
 	_ = [1]bool{}[C.SHIM_PUT-int(rma.KindPut)]
 	_ = [1]bool{}[C.SHIM_GET-int(rma.KindGet)]

@@ -66,9 +66,9 @@ func (s *segment) free() {
 }
 
 // newSegment makes the node's segment. The lowest rank of the node opens a memory
-// file, the others open it through /proc; every rank allocates its own part, which
-// also places it on its own NUMA node. Collective over the node; it never leaves
-// one rank waiting because another failed.
+// file, the others open it through /proc. Every rank allocates its own part, which
+// places it on the rank's NUMA node. Collective over the node: where one rank fails
+// all return an error.
 func (c *comm) newSegment(name string, words int) (*segment, error) {
 	stride := (int64(headerWords+words)*8 + pageBytes - 1) / pageBytes * pageBytes
 	s := &segment{stride: stride, bytes: stride * int64(len(c.node.Ranks))}
@@ -118,9 +118,8 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 	return s, nil
 }
 
-// available is the memory that the kernel says can be had without swapping, in
-// bytes. A memory file is not limited by the size of a file system, and filling it
-// beyond this would call the kernel's out-of-memory killer.
+// available is MemAvailable of the kernel, in bytes. No file system limits a memory file: to
+// fill more than this calls the kernel's out-of-memory killer.
 func available() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// process is what a process knows of its MPI. There is one, as there is one MPI.
+// process is what this process knows of its MPI.
 var process struct {
 	sync.Mutex
-	open      int // worlds
+	worlds    int // open ones
 	started   bool
 	level     int // MPI_THREAD_SINGLE to MULTIPLE as 0 to 3
 	helper    bool
@@ -87,13 +87,13 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 	if p.done || C.shim_finalized() != 0 {
 		return nil, fmt.Errorf("mpi: MPI was finalised and cannot start again in this process: %w", rma.ErrTransport)
 	}
-	if p.open == 0 {
+	if p.worlds == 0 {
 		if err := start(cfg); err != nil {
 			return nil, err
 		}
 	}
 	c := newComm()
-	if err := c.open(duplicate, limit); err != nil {
+	if err := c.attach(duplicate, limit); err != nil {
 		return nil, err
 	}
 	if c.oversubscribed {
@@ -117,14 +117,14 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.open++
+	p.worlds++
 	watch(limit)
 	return &World{c, life, c.watchDeaths()}, nil
 }
 
-// open duplicates a communicator into c, and learns its ranks. A rank may never come: it may
+// attach duplicates a communicator into c, and learns its ranks. A rank may never come: it may
 // have ended MPI.
-func (c *comm) open(duplicate func(*comm) C.int, limit time.Duration) error {
+func (c *comm) attach(duplicate func(*comm) C.int, limit time.Duration) error {
 	const what = "opening the communicator"
 	if rc := duplicate(c); rc != C.MPI_SUCCESS {
 		return failed(what, rc)
@@ -149,7 +149,8 @@ func ensureTwoPs() {
 	}
 }
 
-// start begins with MPI: steering, identification, helper.
+// start sets Open MPI's variables, starts MPI or finds it started, identifies it, and starts the
+// helper.
 func start(cfg Config) error {
 	p := &process
 	Prepare()
@@ -234,14 +235,14 @@ func init() {
 	}
 }
 
-// end gives up the handle; all says that all ranks do.
+// end gives up the handle. With all, all ranks do so, and windows of the package are freed.
 func (w *World) end(all bool) {
 	p := &process
 	p.Lock()
 	defer p.Unlock()
 	w.life.end(all)
 	w.free()
-	if p.open--; p.open == 0 {
+	if p.worlds--; p.worlds == 0 {
 		unwatch()
 		if p.started {
 			p.done = true

@@ -65,9 +65,8 @@ func (cfg Config) timeout() (time.Duration, error) {
 	return d, nil
 }
 
-// watch starts the watchdog: it ends the process when one call has been inside MPI
-// for the whole time-out. MPI returns no error for an operation towards a dead
-// rank; it hangs.
+// watch starts the watchdog, which ends the process when one call has been inside MPI for the
+// whole time-out. An operation towards a dead rank returns no error from MPI: it hangs.
 func watch(limit time.Duration) {
 	if stopWatch != nil {
 		return
@@ -113,7 +112,7 @@ func unwatch() {
 	}
 }
 
-// hung is the watchdog's message.
+// hung is the watchdog's message on a call that has not returned.
 func hung(target, window int, limit time.Duration) string {
 	names.Lock()
 	name := names.of[window]
