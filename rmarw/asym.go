@@ -10,7 +10,7 @@ import (
 // The asymmetric distributed counter. The readers of a physical counter are ranks of its
 // host's node and change one word with CPU atomics. Writers, wherever they are, announce
 // themselves in another word with a Put and look at the readers' with a Get: no word is
-// changed by both sides (Table 1 of papers/alock).
+// changed by both sides (Table 1 of Baran et al., ALock).
 //
 //	READERS    near  the readers of the counter: those inside or about to look at
 //	                 ADMISSION; those that wait for the end of an even phase, and of an

@@ -10,7 +10,7 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// A printing is RMA-RW as papers/rma-rw prints it, Listings 4 to 10 line by line, or
+// A printing is RMA-RW as rma-rw prints it, Listings 4 to 10 line by line, or
 // with repairs. Its words are all Far, so that what shows is what goes wrong and not
 // that a class forbids it. Loops that only look are one Await.
 type printing struct {
