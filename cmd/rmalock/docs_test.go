@@ -198,14 +198,17 @@ func smaller(args string) string {
 	for with, flag := range shorter {
 		args = flag.ReplaceAllString(args, with)
 	}
-	if strings.HasPrefix(args, "tune") && !strings.Contains(args, "--rounds") {
-		args += " --rounds 1" // in place of five
-	}
+	tune := strings.HasPrefix(args, "tune")
 	switch bench := strings.HasPrefix(args, "bench"); {
+	case tune && !strings.Contains(args, "--duration") && !strings.Contains(args, "--backend sim"):
+		args += " --duration 5ms"
 	case bench && strings.Contains(args, "--backend sim") && !strings.Contains(args, "--acquires"):
 		args += " --acquires 20"
 	case bench && !strings.Contains(args, "--backend sim") && !strings.Contains(args, "--duration"):
 		args += " --duration 5ms"
+	}
+	if tune && !strings.Contains(args, "--rounds") {
+		args += " --rounds 1" // in place of five
 	}
 	return strings.ReplaceAll(args, "localhost:9100", "localhost:0") // which may be taken
 }
