@@ -64,7 +64,7 @@ var ErrTime = errors.New("virtual time is up")
 type clock struct {
 	Timed
 	w       *world
-	now     int64
+	time    int64
 	events  heap
 	ops     []*operation // under way, by number
 	spare   []int32
@@ -81,15 +81,13 @@ type timedState struct {
 	fault   int
 }
 
-func (t *timedState) reset() { *t = timedState{} }
-
 // Run runs body on every rank and returns when all have returned, nil if all returned nil.
 // The error of a state in which no rank can continue wraps ErrDeadlock.
 func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
 	w := newWorld(t.Node)
 	k := &clock{Timed: t, w: w}
-	w.clock, w.body = k, body
-	w.reset()
+	w.engine, w.body = k, body
+	w.reset(false)
 	defer w.close()
 	for _, r := range w.ranks {
 		r.start()
@@ -101,7 +99,7 @@ func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
 	} else {
 		err = w.outcome()
 	}
-	k.elapsed.Now = k.now
+	k.elapsed.Now = k.time
 	return k.elapsed, err
 }
 
@@ -120,16 +118,16 @@ func (k *clock) run() error {
 			return w.failed
 		}
 		if len(k.events.e) == 0 {
-			return fmt.Errorf("%w at %d ns: %s", ErrDeadlock, k.now, k.describeWaits())
+			return fmt.Errorf("%w at %d ns: %s", ErrDeadlock, k.time, k.describeWaits())
 		}
 		e := k.events.pop()
-		k.now = e.at
+		k.time = e.at
 		k.elapsed.Events++
-		if k.MaxTime > 0 && k.now > k.MaxTime {
+		if k.MaxTime > 0 && k.time > k.MaxTime {
 			return fmt.Errorf("%w: %d ns, and %s", ErrTime, k.MaxTime, k.describeWaits())
 		}
 		if k.Tick != nil && k.elapsed.Events%tickEvery == 0 {
-			if err := k.Tick(k.now); err != nil {
+			if err := k.Tick(k.time); err != nil {
 				return err
 			}
 		}
@@ -144,8 +142,8 @@ func (k *clock) run() error {
 		if len(k.Faults) > 0 && k.stopped(r) {
 			continue
 		}
-		r.now = max(r.now, k.now)
-		r.wake()
+		r.now = max(r.now, k.time)
+		r.resume()
 	}
 	return nil
 }
@@ -153,19 +151,36 @@ func (k *clock) run() error {
 // stopped reports whether a fault stops a rank now.
 func (k *clock) stopped(r *rank) bool {
 	for i, f := range k.Faults {
-		if f.Rank != r.id || k.now < f.At || r.fault > i {
+		if f.Rank != r.id || k.time < f.At || r.fault > i {
 			continue
 		}
 		if f.For > 0 {
 			r.fault = i + 1
-			k.push(k.now+f.For, ^int32(r.id))
+			k.push(k.time+f.For, ^int32(r.id))
 		}
 		return true
 	}
 	return false
 }
 
-func (k *clock) name() string { return k.Model.Name() }
+func (k *clock) name() string { return "sim, virtual time on " + k.Model.Name() }
+
+func (k *clock) transport(c *Comm, s *segment) rma.Transport {
+	return &timedTransport{k: k, c: c, s: s}
+}
+
+func (k *clock) wake(r *rank)     { r.resume() }
+func (k *clock) returned(r *rank) { k.w.returned(r) }
+func (k *clock) enter(*rank)      {}
+
+// clockNs is the time that a reading of the clock takes. Without it a loop that waits for
+// the clock would never end.
+const clockNs = 20
+
+func (k *clock) now(r *rank) int64 {
+	r.now += clockNs
+	return r.now
+}
 
 // push schedules an event: the resumption of a rank, for ^rank, or the progress of an
 // operation, for its number.
@@ -178,7 +193,7 @@ func (k *clock) catchUp(r *rank) {
 		r.park(sleeping)
 		return
 	}
-	k.now = max(k.now, r.now)
+	k.time = max(k.time, r.now)
 }
 
 func (k *clock) sleep(r *rank, ns int64) {
@@ -187,10 +202,10 @@ func (k *clock) sleep(r *rank, ns int64) {
 	r.park(sleeping)
 }
 
-// meeting schedules the ranks of a group after a collective call.
-func (k *clock) meeting(g *group, last *rank) {
+// met schedules the ranks of a group after a collective call.
+func (k *clock) met(g *group, last *rank) {
 	k.catchUp(last)
-	at := k.now + k.Model.Barrier(len(g.ranks))
+	at := k.time + k.Model.Barrier(len(g.ranks))
 	for _, r := range g.ranks {
 		if r != last {
 			k.push(at, ^int32(r.id))
@@ -248,7 +263,7 @@ func (k *clock) arrived(n int32) {
 	to := o.seg.group.ranks[o.Target].id
 	if !o.half {
 		o.half = true
-		o.due = k.Model.Serve(k.now, r.id, to, o.atomic(), o.Words(), o.seg.key(o.Target, o.Disp))
+		o.due = k.Model.Serve(k.time, r.id, to, o.atomic(), o.Words(), o.seg.key(o.Target, o.Disp))
 		for _, p := range r.pending { // those on one word keep their order
 			if p == o {
 				break
@@ -257,7 +272,7 @@ func (k *clock) arrived(n int32) {
 				o.due = max(o.due, p.due)
 			}
 		}
-		if o.due > k.now {
+		if o.due > k.time {
 			k.push(o.due, n)
 			return
 		}
@@ -266,7 +281,7 @@ func (k *clock) arrived(n int32) {
 	k.spare = append(k.spare, n)
 	k.effect(r, o)
 	o.done = true
-	o.ends = k.Model.Reply(k.now, r.id, to, o.atomic(), o.Words())
+	o.ends = k.Model.Reply(k.time, r.id, to, o.atomic(), o.Words())
 	if r.state == flushing && r.waitsFor(o) {
 		r.ends = max(r.ends, o.ends)
 		if r.left--; r.left == 0 {
@@ -314,7 +329,7 @@ func (k *clock) wakeWaiters(s *segment, word int, value int64, writer int) {
 			continue
 		}
 		*at, r.next = r.next, 0
-		k.push(k.now+k.Model.Woken(writer, r.id), ^int32(r.id))
+		k.push(k.time+k.Model.Woken(writer, r.id), ^int32(r.id))
 	}
 }
 
@@ -330,6 +345,5 @@ func (k *clock) park(r *rank, s state) {
 }
 
 func (k *clock) describeWaits() string {
-	e := &search{w: k.w}
-	return e.describeWaits()
+	return k.w.describeWaits(func(*rank) string { return "" })
 }

@@ -52,9 +52,7 @@ func (g *group) mates(a, b int) bool { return g.where[a] == g.where[b] }
 // and all return its result. An error of combine is every rank's.
 func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 	g, w := c.g, c.r.w
-	if c.r.memo != nil {
-		c.r.ask(request{state: leaving})
-	}
+	w.engine.enter(c.r)
 	if w.failed != nil {
 		return nil, w.peer()
 	}
@@ -75,7 +73,7 @@ func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 		for _, r := range g.ranks {
 			r.met = out
 		}
-		w.meeting(g, c.r)
+		w.engine.met(g, c.r)
 	}
 	if w.failed != nil {
 		return nil, w.peer()
@@ -84,31 +82,6 @@ func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 		return nil, err
 	}
 	return c.r.met, nil
-}
-
-// meeting resumes the ranks of a group after a collective call that last has completed.
-func (w *world) meeting(g *group, last *rank) {
-	if w.clock != nil {
-		w.clock.meeting(g, last)
-		return
-	}
-	g.know()
-	for _, r := range g.ranks {
-		if r != last {
-			w.ready = append(w.ready, r)
-		}
-	}
-}
-
-// know adds the histories of all ranks to that of each.
-func (g *group) know() {
-	known := uint64(0)
-	for _, r := range g.ranks {
-		known += mix(uint64(r.id)+1, r.history)
-	}
-	for _, r := range g.ranks {
-		r.history = learnt(r.history, int64(known))
-	}
 }
 
 // Rank is of rma.Comm.
@@ -124,13 +97,7 @@ func (c *Comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
 func (c *Comm) Simulated() bool { return true }
 
 // Describe names the engine.
-func (c *Comm) Describe() string {
-	w := c.r.w
-	if w.clock != nil {
-		return "sim, virtual time on " + w.clock.name()
-	}
-	return "sim, schedules searched"
-}
+func (c *Comm) Describe() string { return c.r.w.engine.name() }
 
 // Barrier is of rma.Comm.
 func (c *Comm) Barrier() error {
@@ -236,15 +203,8 @@ func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := out.(*segment)
-	var t rma.Transport
-	if c.r.w.clock != nil {
-		t = &timedTransport{c: c, s: s}
-	} else {
-		t = &searchTransport{c: c, s: s}
-	}
 	return rma.New(rma.Config{
-		Comm: c, Spec: spec, T: t,
+		Comm: c, Spec: spec, T: c.r.w.engine.transport(c, out.(*segment)),
 		Caps: rma.Caps{Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1, AtomicWithCPU: false, NativeSwap: true},
 	}), nil
 }

@@ -26,8 +26,8 @@
 // progress.
 //
 // An exhaustive search runs a rank's code only at answers that the rank has not had before
-// ([Comm.Memoise], memo.go). It returns to checkpoints of an execution instead of running
-// its beginning again (checkpoint.go).
+// ([Comm.Memoise], search_memo.go). It returns to checkpoints of an execution instead of running
+// its beginning again (search_checkpoint.go).
 //
 // [Exhaustive] goes through all schedules, up to those that cannot differ; [Random] and
 // [PCT] draw them. A failure's schedule is a short text, which [Search.Replay] runs

@@ -50,12 +50,13 @@ type rank struct {
 	spare   []*operation
 
 	counts    Counts
+	doorway   func()   // called when the next atomic operation that changes a word takes effect
 	bulkWords []*int64 // destinations of pending bulk operations, word by word
 	bulkDue   int      // how many of them are not there yet
 
-	searchState
-	timedState
+	searchState // of the search
 	memoState
+	timedState // of the clock
 }
 
 // An operation is one that was issued and has not completed.
@@ -108,7 +109,7 @@ func (r *rank) loop(yield func(struct{}) bool) {
 		r.in = false
 		if !r.quits {
 			r.state = finished
-			r.w.returned(r)
+			r.w.engine.returned(r)
 		}
 		if !yield(struct{}{}) {
 			return
@@ -139,20 +140,11 @@ func (r *rank) suspend() {
 	}
 }
 
-// wake resumes a rank that is parked.
-func (r *rank) wake() {
-	if e := r.w.search; e != nil {
-		e.wake(r)
-		return
-	}
-	r.resume()
-}
-
 // quit ends the body in the middle.
 func (r *rank) quit() {
-	r.quits, r.lagging = true, true // deferred calls have no effect
+	r.quits = true
 	r.resume()
-	r.quits, r.lagging = false, false
+	r.quits = false
 }
 
 func (r *rank) start() { r.resume, r.stop = iter.Pull(r.loop) }

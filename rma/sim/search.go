@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -55,11 +54,11 @@ type State struct {
 	Agains  int  // and Again
 	Counted bool // faults count steps, so no two steps commute
 
-	w *world
+	e *search
 }
 
 // Hash is a number that two states share only if the same can happen after them.
-func (s *State) Hash() uint64 { return s.w.hash() }
+func (s *State) Hash() uint64 { return s.e.hash() }
 
 // A Scheduler chooses the step that happens next.
 type Scheduler interface {
@@ -81,9 +80,8 @@ type prefixKeeper interface {
 
 // Errors of an execution.
 var (
-	ErrDeadlock = errors.New("deadlock")
-	ErrEndless  = errors.New("too many steps")
-	ErrFlag     = errors.New("two ranks write a flag word at once")
+	ErrEndless = errors.New("too many steps")
+	ErrFlag    = errors.New("two ranks write a flag word at once")
 )
 
 // Stats counts what a search did.
@@ -123,7 +121,7 @@ type search struct {
 	extra       func() uint64
 	stats       Stats
 	nic         map[uint64]*operation // words between the two halves of a NIC's operation
-	writers     []writer              // of flag words
+	writers     []flagWriter          // of flag words
 	faults      []faultState          // by fault
 	path        []Step                // of the last execution
 	prefix      int                   // steps that this execution has in common with the last
@@ -133,7 +131,7 @@ type search struct {
 	memoise     bool                  // ranks called Comm.Memoise
 	start       func()                // of Comm.Start, or nil
 	replaying   bool                  // actions of a memo node are being repeated
-	kept        *kept                 // by Comm.Keep
+	kept        *keptWords            // by Comm.Keep
 	outside     Snapshotter           // of Comm.Memoise
 	checkpoints []checkpoint          // of the last execution
 }
@@ -142,28 +140,6 @@ type search struct {
 type home struct {
 	rank, depth int
 	h           uint64
-}
-
-// Counts counts what a rank did since Begin.
-type Counts struct {
-	Own, Mate, Far int // operations, by the distance of their target
-	Awaits         int
-	Backoffs       int
-}
-
-// Others is the number of operations on other ranks' memory.
-func (c Counts) Others() int { return c.Mate + c.Far }
-
-// add counts an operation.
-func (n *Counts) add(c *Comm, target int) {
-	switch {
-	case target == c.rank:
-		n.Own++
-	case c.g.mates(c.rank, target):
-		n.Mate++
-	default:
-		n.Far++
-	}
 }
 
 // searchState is a rank's part in a search.
@@ -176,10 +152,14 @@ type searchState struct {
 	beforeOpen   bool   // operations were pending then
 	whole        uint64 // operations issued, bulk ones counted once
 	changed      bool   // its word has changed since it entered Backoff
-	doorway      func() // called when the rank's next atomic operation takes effect
 }
 
-func (r *searchState) reset() { *r = searchState{} }
+// resetRanks forgets what the ranks did, at Begin.
+func (e *search) resetRanks() {
+	for _, r := range e.w.ranks {
+		r.searchState, r.doorway = searchState{}, nil
+	}
+}
 
 // Run runs body under one schedule after the other, until the Scheduler has no more
 // or one fails. It returns the first failure.
@@ -220,8 +200,8 @@ func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
 	if e.MaxSteps == 0 {
 		e.MaxSteps = 1_000_000
 	}
-	e.w.search, e.w.body = e, body
-	e.state.w, e.state.Ranks, e.state.Counted = e.w, len(s.Node), len(s.Faults) > 0
+	e.w.engine, e.w.body = e, body
+	e.state.e, e.state.Ranks, e.state.Counted = e, len(s.Node), len(s.Faults) > 0
 	e.faults = make([]faultState, len(s.Faults))
 	for _, r := range e.w.ranks {
 		r.start()
@@ -286,13 +266,24 @@ func (e *search) execute(memoised bool) (cut bool, err error) {
 		e.choices = append(e.choices, i)
 		e.do(e.state.Steps[i])
 	}
-	w.abort()
+	e.abort()
 	return cut, e.violation
+}
+
+// abort ends the bodies of all coroutines but those that are at older memo nodes.
+func (e *search) abort() {
+	for _, r := range e.w.ranks {
+		if r.in && r.memo == nil {
+			e.quit(r)
+		}
+	}
+	e.w.ready = e.w.ready[:0]
 }
 
 // begin begins an execution.
 func (e *search) begin(memoised bool) {
-	e.w.reset()
+	e.w.reset(e.kept != nil)
+	e.resetRanks()
 	e.exploring, e.mem, e.paused, e.clockReads, e.choices = false, 0, 0, 0, e.choices[:0]
 	e.homes, e.homed = e.homes[:e.homed], 0
 	e.writers = e.writers[:0]
@@ -313,57 +304,18 @@ func (e *search) deadlock() error {
 }
 
 func (e *search) describeWaits() string {
-	var b strings.Builder
-	more := 0
-	for _, r := range e.w.ranks {
-		what := e.doing(r)
-		if what == "" {
-			continue
+	return e.w.describeWaits(func(r *rank) string {
+		if e.stops(r) {
+			return ", was stopped by a fault"
 		}
-		if b.Len() > 1500 {
-			more++
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("; ")
-		}
-		fmt.Fprintf(&b, "rank %d %s", r.id, what)
-	}
-	if more > 0 {
-		fmt.Fprintf(&b, "; and %d ranks more", more)
-	}
-	return b.String()
-}
-
-// doing describes what a rank waits for.
-func (e *search) doing(r *rank) string {
-	what := ""
-	switch r.state {
-	case flushing:
-		what = fmt.Sprintf("flushes rank %d", r.target)
-	case awaiting:
-		what = fmt.Sprintf("awaits %s %v, which is %d", r.seg.name(r.target, r.disp), r.cond, *r.seg.word(r.target, r.disp))
-	case pausing:
-		what = fmt.Sprintf("tries again when %s is not %d", r.seg.name(r.target, r.disp), r.seen)
-	case sleeping:
-		what = "sleeps"
-	}
-	for _, o := range r.pending {
-		if !(r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)) {
-			what += fmt.Sprintf(", has not flushed %s of %s", describe(&o.Operation), o.seg.name(o.Target, o.Disp))
-		}
-	}
-	if e.stops(r) {
-		what += ", was stopped by a fault"
-	}
-	return strings.TrimPrefix(what, ", ")
+		return ""
+	})
 }
 
 // hash is the hash of the whole state.
-func (w *world) hash() uint64 {
-	e := w.search
+func (e *search) hash() uint64 {
 	h := e.mem + e.hashFaults()
-	for _, r := range w.ranks {
+	for _, r := range e.w.ranks {
 		h += mix(uint64(r.id)<<32|0xABCD, r.history)
 	}
 	if e.extra != nil {

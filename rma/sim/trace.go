@@ -57,19 +57,6 @@ func (v Event) String() string {
 	return who + "effect  " + v.Seg.name(v.Target, v.Disp) + what + "  " + describe(&v.Op)
 }
 
-// describe is an operation with its operands.
-func describe(o *rma.Operation) string {
-	switch o.Kind {
-	case rma.KindPut:
-		return fmt.Sprintf("Put(%d)", o.Operand)
-	case rma.KindAccumulate, rma.KindFetchAndOp:
-		return fmt.Sprintf("%v(%v, %d)", o.Kind, o.Op, o.Operand)
-	case rma.KindCompareAndSwap:
-		return fmt.Sprintf("CompareAndSwap(%d to %d)", o.Compare, o.Operand)
-	}
-	return o.Kind.String()
-}
-
 // WriteTrace writes a trace as text: effects, wake-ups, and marks.
 // Operations are shown when they are issued only if another step comes before they
 // take effect.

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -19,8 +20,7 @@ type world struct {
 	ready    []*rank
 	alive    int
 	failed   error // why all waits end, or nil
-	search   *search
-	clock    *clock
+	engine   engine
 }
 
 // newWorld makes a world whose rank r lies on the node node[r].
@@ -40,9 +40,9 @@ func newWorld(node []int) *world {
 	return w
 }
 
-// reset makes the world new for another execution.
-func (w *world) reset() {
-	if w.search == nil || w.search.kept == nil {
+// reset makes the world new for another execution, its windows excepted if they are kept.
+func (w *world) reset(kept bool) {
+	if !kept {
 		w.segments, w.words, w.groups = w.segments[:0], 0, w.groups[:0]
 	}
 	for _, g := range w.groups {
@@ -55,23 +55,21 @@ func (w *world) reset() {
 	for _, r := range w.ranks {
 		r.state, r.err, r.met = running, nil, nil
 		r.pending, r.results = r.pending[:0], r.results[:0]
-		r.searchState.reset()
-		r.timedState.reset()
 	}
 }
 
 // run resumes the ranks that are ready, until there are none.
 func (w *world) run() {
 	for i := 0; i < len(w.ready); i++ {
-		w.ready[i].wake()
+		w.engine.wake(w.ready[i])
 	}
 	w.ready = w.ready[:0]
 }
 
-// abort ends the bodies of all coroutines but those that are at older memo nodes.
+// abort ends the bodies of all coroutines.
 func (w *world) abort() {
 	for _, r := range w.ranks {
-		if r.in && r.memo == nil {
+		if r.in {
 			r.quit()
 		}
 	}
@@ -92,10 +90,6 @@ func (w *world) close() {
 // other ranks, which may depend on it.
 func (w *world) returned(r *rank) {
 	w.alive--
-	if r.memo != nil { // the rank's own code shows whether with an error
-		w.search.violation = errImpure
-		return
-	}
 	if r.err != nil {
 		w.fail(fmt.Errorf("rank %d failed: %w", r.id, r.err))
 	}
@@ -133,6 +127,64 @@ func (w *world) outcome() error {
 		}
 	}
 	return nil
+}
+
+// describeWaits says what each rank waits for; more adds to that of a rank.
+func (w *world) describeWaits(more func(r *rank) string) string {
+	var b strings.Builder
+	left := 0
+	for _, r := range w.ranks {
+		what := strings.TrimPrefix(r.doing()+more(r), ", ")
+		if what == "" {
+			continue
+		}
+		if b.Len() > 1500 {
+			left++
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "rank %d %s", r.id, what)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "; and %d ranks more", left)
+	}
+	return b.String()
+}
+
+// doing describes what a rank waits for.
+func (r *rank) doing() string {
+	what := ""
+	switch r.state {
+	case flushing:
+		what = fmt.Sprintf("flushes rank %d", r.target)
+	case awaiting:
+		what = fmt.Sprintf("awaits %s %v, which is %d", r.seg.name(r.target, r.disp), r.cond, *r.seg.word(r.target, r.disp))
+	case pausing:
+		what = fmt.Sprintf("tries again when %s is not %d", r.seg.name(r.target, r.disp), r.seen)
+	case sleeping:
+		what = "sleeps"
+	}
+	for _, o := range r.pending {
+		if !(r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)) {
+			what += fmt.Sprintf(", has not flushed %s of %s", describe(&o.Operation), o.seg.name(o.Target, o.Disp))
+		}
+	}
+	return what
+}
+
+// describe is an operation with its operands.
+func describe(o *rma.Operation) string {
+	switch o.Kind {
+	case rma.KindPut:
+		return fmt.Sprintf("Put(%d)", o.Operand)
+	case rma.KindAccumulate, rma.KindFetchAndOp:
+		return fmt.Sprintf("%v(%v, %d)", o.Kind, o.Op, o.Operand)
+	case rma.KindCompareAndSwap:
+		return fmt.Sprintf("CompareAndSwap(%d to %d)", o.Compare, o.Operand)
+	}
+	return o.Kind.String()
 }
 
 // A segment is the memory of one window: one part per rank of its group.

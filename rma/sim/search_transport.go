@@ -9,6 +9,7 @@ import (
 
 // searchTransport is a rank's way to a window under a search.
 type searchTransport struct {
+	e *search
 	c *Comm
 	s *segment
 }
@@ -18,7 +19,7 @@ type searchTransport struct {
 const pieces = 4
 
 func (t *searchTransport) Issue(o rma.Operation) {
-	r, e := t.c.r, t.c.r.w.search
+	r, e := t.c.r, t.e
 	r.counts.add(t.c, o.Target)
 	if o.Kind == rma.KindGetBulk { // its results come with the Flush
 		o.Slot = rma.MaxPending + len(r.bulkWords)
@@ -43,7 +44,7 @@ func (t *searchTransport) Issue(o rma.Operation) {
 // accept issues an operation, whole or in pieces.
 func (t *searchTransport) accept(o rma.Operation) {
 	t.c.r.whole++
-	if o.Data == nil || t.c.r.w.search.Ascending {
+	if o.Data == nil || t.e.Ascending {
 		t.issue(o)
 		return
 	}
@@ -58,7 +59,7 @@ func (t *searchTransport) accept(o rma.Operation) {
 
 // issue issues an operation, or a piece of one.
 func (t *searchTransport) issue(o rma.Operation) {
-	r, e := t.c.r, t.c.r.w.search
+	r, e := t.c.r, t.e
 	p := r.operation(o, t.s)
 	p.number, p.whole = r.issued, r.whole
 	r.issued++
@@ -75,7 +76,7 @@ func (e *search) write(r *rank, o *operation) {
 		k := o.seg.key(o.Target, o.Disp+i)
 		at := e.writerIndex(k)
 		if at < 0 {
-			e.writers = append(e.writers, writer{k, r.id})
+			e.writers = append(e.writers, flagWriter{k, r.id})
 			continue
 		}
 		if other := e.writers[at].rank; other != r.id && e.violation == nil {
@@ -101,7 +102,7 @@ func (e *search) unwrite(r *rank, o *operation) {
 
 func (t *searchTransport) Flush(target int, res *rma.Results) (int, error) {
 	r := t.c.r
-	a := r.ask(request{state: flushing, seg: t.s, target: target})
+	a := t.e.ask(r, request{state: flushing, seg: t.s, target: target})
 	for _, f := range a.found {
 		if f.slot < rma.MaxPending {
 			res[f.slot] = f.value
@@ -117,7 +118,7 @@ func (t *searchTransport) Flush(target int, res *rma.Results) (int, error) {
 
 func (t *searchTransport) Await(target, disp int, c rma.Cond) (int64, error) {
 	t.c.r.counts.Awaits++
-	a := t.c.r.ask(request{state: awaiting, seg: t.s, target: target, disp: disp, cond: c})
+	a := t.e.ask(t.c.r, request{state: awaiting, seg: t.s, target: target, disp: disp, cond: c})
 	if a.err != nil {
 		return 0, a.err
 	}
@@ -126,7 +127,7 @@ func (t *searchTransport) Await(target, disp int, c rma.Cond) (int64, error) {
 
 func (t *searchTransport) Backoff(target, disp int, seen int64, try int) error {
 	t.c.r.counts.Backoffs++
-	return t.c.r.ask(request{state: pausing, seg: t.s, target: target, disp: disp, seen: seen, try: try}).err
+	return t.e.ask(t.c.r, request{state: pausing, seg: t.s, target: target, disp: disp, seen: seen, try: try}).err
 }
 
 // beginRetry sets the rank's history back to that before its first try: by the contract of
@@ -142,7 +143,7 @@ func (r *rank) beginRetry(word uint64, seen int64, try int) {
 }
 
 // SpinBriefly takes any number of steps.
-func (t *searchTransport) SpinBriefly(int, int64) { t.c.r.ask(request{state: sleeping}) }
+func (t *searchTransport) SpinBriefly(int, int64) { t.e.ask(t.c.r, request{state: sleeping}) }
 
 func (t *searchTransport) SyncInboundStores() error { return nil }
 func (t *searchTransport) HandedOver(int)           {}

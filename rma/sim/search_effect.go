@@ -14,12 +14,12 @@ func (e *search) do(step Step) {
 	if step.OpIndex < 0 {
 		r.history += learnt(r.issued, e.observe(r))
 		r.issued++
-		r.wake()
+		e.wake(r)
 		return
 	}
 	e.effect(r, step.OpIndex)
 	if r.state == flushing && !r.owes(r.seg, r.target) && !e.stops(r) {
-		r.wake()
+		e.wake(r)
 	}
 }
 

@@ -4,6 +4,7 @@ import "github.com/rmalock/rmalock/rma"
 
 // timedTransport is a rank's way to a window in virtual time.
 type timedTransport struct {
+	k *clock
 	c *Comm
 	s *segment
 }
@@ -19,10 +20,10 @@ func (t *timedTransport) Issue(o rma.Operation) {
 	p := r.operation(o, t.s)
 	r.counts.add(t.c, o.Target)
 	if !t.near(o.Target, o.Class) {
-		r.w.clock.send(r, p)
+		t.k.send(r, p)
 		return
 	}
-	k := r.w.clock
+	k := t.k
 	k.elapsed.Operations++
 	r.now += t.touch(o.Target, o.Disp)
 	k.catchUp(r)
@@ -42,7 +43,7 @@ func (t *timedTransport) touch(target, disp int) int64 {
 		s.owner = make([]int32, len(s.mem))
 	}
 	own := &s.owner[target*s.words+disp]
-	cost := t.c.r.w.clock.Model.Near(int(*own)-1, t.c.r.id)
+	cost := t.k.Model.Near(int(*own)-1, t.c.r.id)
 	*own = int32(t.c.r.id) + 1
 	return cost
 }
@@ -59,7 +60,7 @@ func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
 	}
 	if r.left > 0 || r.ends > r.now {
 		if r.left == 0 {
-			r.w.clock.push(r.ends, ^int32(r.id))
+			t.k.push(r.ends, ^int32(r.id))
 		}
 		r.seg, r.target = t.s, target
 		r.park(flushing)
@@ -86,7 +87,7 @@ func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
 }
 
 func (t *timedTransport) Await(target, disp int, c rma.Cond) (int64, error) {
-	r, k := t.c.r, t.c.r.w.clock
+	r, k := t.c.r, t.k
 	r.counts.Awaits++
 	if !t.near(target, t.s.spec.Class(disp)) {
 		for pause := k.PauseFirst; ; pause = min(2*pause, k.PauseLast) {
@@ -116,7 +117,7 @@ func (t *timedTransport) Await(target, disp int, c rma.Cond) (int64, error) {
 
 // poll reads a far word.
 func (t *timedTransport) poll(target, disp int) (int64, error) {
-	r, k := t.c.r, t.c.r.w.clock
+	r, k := t.c.r, t.k
 	o := r.operation(rma.Operation{Kind: rma.KindGet, Class: t.s.spec.Class(disp), Target: target, Disp: disp}, t.s)
 	o.poll = true
 	k.send(r, o)
@@ -133,7 +134,7 @@ func (t *timedTransport) poll(target, disp int) (int64, error) {
 }
 
 func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
-	r, k := t.c.r, t.c.r.w.clock
+	r, k := t.c.r, t.k
 	r.counts.Backoffs++
 	if !t.near(target, t.s.spec.Class(disp)) {
 		if pause := min(k.PauseFirst<<min(try, 20), k.PauseLast); pause > 0 {
@@ -154,7 +155,7 @@ func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
 
 // SpinBriefly reads the word four times within a microsecond.
 func (t *timedTransport) SpinBriefly(disp int, seen int64) {
-	r, k := t.c.r, t.c.r.w.clock
+	r, k := t.c.r, t.k
 	for range 4 {
 		if *t.s.word(t.c.rank, disp) != seen {
 			return

@@ -11,7 +11,7 @@ type checkpoint struct {
 	last       int
 	paused     int
 	clockReads int64
-	writers    []writer
+	writers    []flagWriter
 	ranks      []rankCheckpoint
 	outside    any // of the Snapshotter
 }
@@ -21,6 +21,7 @@ type rankCheckpoint struct {
 	request
 	searchState
 	memo    *memoNode
+	doorway func()
 	pending []operation
 	results []result
 }
@@ -56,7 +57,7 @@ func (e *search) saveCheckpoint(again bool) {
 	for i, r := range e.w.ranks {
 		k := &m.ranks[i]
 		k.request = request{state: r.state, seg: r.seg, target: r.target, disp: r.disp, cond: r.cond, seen: r.seen}
-		k.searchState, k.memo = r.searchState, r.memo
+		k.searchState, k.memo, k.doorway = r.searchState, r.memo, r.doorway
 		k.results = append(k.results[:0], r.results...)
 		k.pending = k.pending[:0]
 		for _, o := range r.pending {
@@ -92,7 +93,7 @@ func (e *search) restoreCheckpoint() bool {
 	for i, r := range w.ranks {
 		k := &m.ranks[i]
 		r.state, r.seg, r.target, r.disp, r.cond, r.seen = k.state, k.seg, k.target, k.disp, k.cond, k.request.seen
-		r.searchState, r.memo, r.err, r.met = k.searchState, k.memo, nil, nil
+		r.searchState, r.memo, r.doorway, r.err, r.met = k.searchState, k.memo, k.doorway, nil, nil
 		r.results = append(r.results[:0], k.results...)
 		r.spare = append(r.spare, r.pending...)
 		r.pending = r.pending[:0]
@@ -105,13 +106,13 @@ func (e *search) restoreCheckpoint() bool {
 	return true
 }
 
-// A writer is a rank that writes a flag word.
-type writer struct {
+// A flagWriter is a rank that writes a flag word.
+type flagWriter struct {
 	key  uint64
 	rank int
 }
 
 // writerIndex is the index of a flag word's writer in e.writers, or -1.
 func (e *search) writerIndex(key uint64) int {
-	return slices.IndexFunc(e.writers, func(w writer) bool { return w.key == key })
+	return slices.IndexFunc(e.writers, func(w flagWriter) bool { return w.key == key })
 }

@@ -75,47 +75,6 @@ type action struct {
 // the clock, or returned.
 var errImpure = errors.New("sim: a rank did what a search cannot memoise")
 
-// Memoise lets an exhaustive search replay a rank from its memo tree in place of its code.
-// All ranks call it before the Begin at which windows are kept (Keep). Between Begin and
-// End the code of a rank must then depend on the answers of its windows alone. It must
-// change state outside the rank by Effect alone; outside saves and restores that state.
-// Before each Begin the rank restores its own state, and Start that outside.
-func (c *Comm) Memoise(outside Snapshotter) {
-	if e := c.r.w.search; e != nil {
-		_, e.memoise = e.scheduler.(prefixKeeper)
-		e.memoise, e.outside = e.memoise && len(e.Faults) == 0 && !e.CPUFar, outside
-	}
-}
-
-// A Snapshotter is the state that a check keeps outside the ranks.
-type Snapshotter interface {
-	// Save copies the state. A not nil into is an earlier copy, whose memory may be reused.
-	Save(into any) any
-	// Restore makes the state that of a copy.
-	Restore(from any)
-}
-
-// Start calls f at the start of each execution. One rank calls it, before Begin.
-func (c *Comm) Start(f func()) {
-	if c.r.memo != nil { // the execution has begun
-		return
-	}
-	if e := c.r.w.search; e != nil {
-		e.start = f
-	}
-	f()
-}
-
-// Effect calls f, which changes state that a check keeps outside the ranks.
-func (c *Comm) Effect(f func()) {
-	r := c.r
-	if r.lagging {
-		return
-	}
-	f()
-	r.record(action{effect: f})
-}
-
 // record adds an action to the rank's node.
 func (r *rank) record(a action) {
 	if r.memo != nil {
@@ -124,8 +83,8 @@ func (r *rank) record(a action) {
 }
 
 // impure notes that the rank does what the memo tree cannot hold.
-func (r *rank) impure() {
-	if e := r.w.search; r.memo != nil && e.violation == nil {
+func (e *search) impure(r *rank) {
+	if r.memo != nil && e.violation == nil {
 		e.violation = errImpure
 	}
 }
@@ -134,9 +93,7 @@ func (r *rank) impure() {
 func (e *search) beginMemoised() {
 	e.keep()
 	e.exploring = true
-	for _, r := range e.w.ranks {
-		r.searchState.reset()
-	}
+	e.resetRanks()
 	e.w.all.know()
 	if e.start != nil {
 		e.start()
@@ -229,7 +186,7 @@ func (e *search) catchUp(r *rank) {
 	}
 	slices.Reverse(r.backlog)
 	if r.in && p != r.codeAt {
-		r.quit()
+		e.quit(r)
 	}
 	r.consumed, r.lagging, r.suspends = 0, true, true
 }
@@ -253,24 +210,31 @@ func (e *search) leaveMemo() bool {
 	return true
 }
 
+// quit ends a rank's body in the middle, without the effects of deferred calls.
+func (e *search) quit(r *rank) {
+	r.lagging = true
+	r.quit()
+	r.lagging = false
+}
+
 // abandonMemo ends the use of memo trees in a search.
 func (e *search) abandonMemo() {
 	e.memoise, e.checkpoints = false, nil
 	for _, r := range e.w.ranks {
 		if r.in {
-			r.quit()
+			e.quit(r)
 		}
 		r.memo, r.root = nil, nil
 	}
 }
 
 // ask suspends the rank until its request is answered, unless there is nothing to wait for.
-func (r *rank) ask(q request) answer {
+func (e *search) ask(r *rank, q request) answer {
 	if r.quits {
 		panic(aborted)
 	}
 	if !r.lagging {
-		if e := r.w.search; r.memo == nil {
+		if r.memo == nil {
 			if !e.beginWait(r, &q) {
 				return e.endWait(r)
 			}

@@ -1,0 +1,18 @@
+package sim
+
+// A clock has no schedule to choose and no states to compare: of what a check asks, only
+// failures and functions to call have an effect.
+
+func (k *clock) beginSchedule(c *Comm) error { return c.Barrier() }
+func (k *clock) endSchedule(c *Comm) error   { return c.Barrier() }
+
+func (k *clock) startWith(_ *rank, f func())     { f() }
+func (k *clock) effectOutside(_ *rank, f func()) { f() }
+func (k *clock) failWith(_ *rank, err error)     { panic(err) }
+
+func (k *clock) keepWindows()                     {}
+func (k *clock) memoiseRanks(Snapshotter)         {}
+func (k *clock) declareHome(*rank, func() uint64) {}
+func (k *clock) seeVisible()                      {}
+func (k *clock) markTrace(*rank, string, []any)   {}
+func (k *clock) extraHash(func() uint64)          {}
