@@ -27,9 +27,9 @@ type Config struct {
 	// root, unless the root is the leaf and that is Barging. nil, and an entry of 0, stand
 	// for the default of section 6 of rma-rw: a product of 1,000, larger factors further out.
 	TL []int
-	// Leaf is MCS, the paper's, or Barging. Auto is Barging where every machine has at least
-	// four ranks to a core, and otherwise MCS. Where the innermost elements span nodes, it is
-	// MCS.
+	// Leaf is MCS, the paper's, or Barging. Auto is Barging where there are innermost elements
+	// with several ranks and all are within nodes, unless the ranks are simulated: caches and
+	// the scheduler are what makes it faster. Otherwise it is MCS.
 	Leaf Leaf
 	// Adapt moves T_L,i at run time between a sixteenth of TL and TL, but for a barging leaf's
 	// (docs/decisions/0011-adapt.md). The bounds stay.
@@ -40,7 +40,7 @@ type Config struct {
 type Leaf = queuetree.Leaf
 
 const (
-	// Auto chooses by the number of ranks to a core.
+	// Auto chooses by the innermost elements; see Config.
 	Auto = queuetree.Auto
 	// MCS is a queue, first come, first served, as the paper has it.
 	MCS = queuetree.MCS
@@ -69,7 +69,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	d := queuetree.Config{Name: "rmamcs", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.TL}
 	d.Adapt = cfg.Adapt
-	d.Barging = cfg.Leaf == Barging || cfg.Leaf == Auto && oversubscribed(c)
+	d.Barging = cfg.Leaf == Barging || cfg.Leaf == Auto && barges(c, cfg.Topology)
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
 	}
@@ -85,9 +85,12 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	return &Table{t: t, cfg: cfg, size: c.Size()}, nil
 }
 
-// oversubscribed reports whether the machine has at least four ranks to a core. From there on
-// Barging was the faster leaf in nearly all benchmarks (docs/decisions/0007-barging-leaf.md).
-func oversubscribed(c rma.Comm) bool { return rma.RanksPerCore(c) >= 4 }
+// barges reports whether Barging is the default: it is the faster leaf from two ranks on, at
+// every ratio of ranks to cores (docs/decisions/0007-barging-leaf.md).
+func barges(c rma.Comm, t *topo.Topology) bool {
+	leaf := len(t.Levels()) - 1
+	return !rma.Simulated(c) && t.Elements(leaf) < c.Size()
+}
 
 func init() {
 	lock.Register(lock.Info{
@@ -97,7 +100,7 @@ func init() {
 		Params: []lock.Param{
 			{Name: "TL", Help: "T_L,i by level from the root in, as in /16: nothing is the default"},
 			{Name: "ADAPT", Help: "on: T_L moves at run time, up to what TL says; default off"},
-			{Name: "LEAF", Help: "mcs, or barging: for nodes with more ranks than cores; default barging from four ranks to a core on"},
+			{Name: "LEAF", Help: "mcs, or barging: a rank that runs may pass those that wait; default barging within nodes"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 			return New(c, Config{Locks: n, Home: home})

@@ -228,23 +228,27 @@ func TestTryRLockSeesAWriterThatComesMeanwhile(t *testing.T) {
 }
 
 // TestCountersAreAsymmetricOnSeveralNodes: the asymmetric counter is the default on several
-// nodes, where counters are within them, and is refused where they are not.
+// nodes, where counters are within them, and with a barging root. It is refused where
+// counters are not within nodes.
 func TestCountersAreAsymmetricOnSeveralNodes(t *testing.T) {
 	for _, s := range []struct {
 		nodes int
 		tdc   TDC
+		leaf  Leaf
 		asked DC
 		want  DC
 	}{
-		{1, TDC{}, 0, Symmetric},
-		{1, TDC{}, Asymmetric, Asymmetric},
-		{2, TDC{}, 0, Asymmetric},
-		{2, TDC{}, Symmetric, Symmetric},
-		{2, TDC{Ranks: 4}, 0, Symmetric},
-		{2, TDC{Ranks: 4}, Asymmetric, 0},
+		{1, TDC{}, MCS, 0, Symmetric},
+		{1, TDC{}, MCS, Asymmetric, Asymmetric},
+		{1, TDC{}, Auto, 0, Asymmetric},
+		{1, TDC{}, Auto, Symmetric, Symmetric},
+		{2, TDC{}, Auto, 0, Asymmetric},
+		{2, TDC{}, Auto, Symmetric, Symmetric},
+		{2, TDC{Ranks: 4}, Auto, 0, Symmetric},
+		{2, TDC{Ranks: 4}, Auto, Asymmetric, 0},
 	} {
 		err := inproc.RunNodes(s.nodes, 4/s.nodes, func(c rma.Comm) error {
-			l, err := New(c, Config{Thresholds: Thresholds{TDC: s.tdc}, DC: s.asked})
+			l, err := New(c, Config{Thresholds: Thresholds{TDC: s.tdc}, Leaf: s.leaf, DC: s.asked})
 			if s.want == 0 {
 				if err == nil {
 					t.Errorf("%d nodes, T_DC %v, DC %v: no error", s.nodes, s.tdc, s.asked)

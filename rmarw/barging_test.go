@@ -34,6 +34,68 @@ func barging(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc strin
 	return in, top
 }
 
+// bargingRoot is barging with one level and asymmetric counters, whose readers try so often
+// before they wait in line, and whose writers keep the lock from the readers after so many
+// tenures without one.
+func bargingRoot(t testing.TB, text string, tl int, tr int64, tdc string, tries, quietAfter int) (lock.Info, *topo.Topology) {
+	in, top := barging(t, rmarw.Asymmetric, text, tl, tr, tdc)
+	open := in.Open
+	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
+		l, err := open(c, n, home)
+		if err == nil {
+			table := l.(*rmarw.Table)
+			table.SetBarging(tries, quietAfter)
+			err = table.StartAt(-2)
+		}
+		return l, err
+	}
+	return in, top
+}
+
+// TestBargingRootExhaustive: all schedules of 3 ranks with 2 acquires, N = 1, one counter and
+// one for each rank; those of 4 ranks with 1 acquire and up to 3 preemptions.
+func TestBargingRootExhaustive(t *testing.T) {
+	for _, tdc := range []string{"4", "1"} {
+		for writers := 1; writers <= 3; writers++ {
+			for _, s := range []struct{ tl, tries, quiet int }{{1, 0, 0}, {1, 1, 1}, {2, 1, 0}} {
+				t.Run(fmt.Sprintf("T_DC %s, %d writers, T_L %d, %d tries, quiet %d", tdc, writers, s.tl, s.tries, s.quiet), func(t *testing.T) {
+					t.Parallel()
+					in, top := bargingRoot(t, "rank:3", s.tl, 1, min(tdc, "3"), s.tries, s.quiet)
+					acquires, bound := 2, sim.Unbounded
+					if tdc == "1" {
+						bound = 3
+					}
+					if quick() {
+						acquires = 1
+					}
+					whole(t, check.Plan{Info: in, Ranks: 3, Acquires: acquires, Writers: writers, Topology: top}, bound)
+					if !quick() {
+						in, top := bargingRoot(t, "rank:4", s.tl, 1, tdc, s.tries, s.quiet)
+						whole(t, check.Plan{Info: in, Ranks: 4, Acquires: 1, Writers: writers, Topology: top}, 2)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestBargingRootRandom: 4 and 16 ranks, N = 1, a part with TryLock and deadlines.
+func TestBargingRootRandom(t *testing.T) {
+	for _, ranks := range []int{4, 16} {
+		for _, s := range []struct{ tl, tries, quiet int }{{1, 0, 0}, {3, 1, 1}, {2, 16, 2}} {
+			t.Run(fmt.Sprintf("%d ranks, T_L %d, %d tries, quiet %d", ranks, s.tl, s.tries, s.quiet), func(t *testing.T) {
+				t.Parallel()
+				in, top := bargingRoot(t, fmt.Sprintf("rank:%d", ranks), s.tl, 2, "2", s.tries, s.quiet)
+				for seed := range uint64(4) {
+					p := check.Plan{Info: in, Ranks: ranks, Acquires: 4, Writers: check.Mixed, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
+					run(t, p, sim.Random(seed, 0, some(200)))
+					run(t, p, sim.PCT(seed, 3, 0, some(200)))
+				}
+			})
+		}
+	}
+}
+
 // TestBargingLock is the suite of all locks, with ranks that run at once.
 func TestBargingLock(t *testing.T) {
 	for _, s := range [][2]int{{1, 2}, {1, 4}, {1, 8}, {2, 2}} {
@@ -93,7 +155,8 @@ func TestBargingRandom(t *testing.T) {
 	}
 }
 
-// TestBargingNeedsLevels: with one level, or a leaf that spans nodes, it is refused.
+// TestBargingNeedsLevels: with one level and symmetric counters, or a leaf that spans nodes,
+// it is refused.
 func TestBargingNeedsLevels(t *testing.T) {
 	for text, level := range map[string]string{"node:2 rank:2": "", "rack:1 node:2 rank:2": "rack"} {
 		top, err := topo.Parse(text)

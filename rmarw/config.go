@@ -32,11 +32,11 @@ type Config struct {
 	// lock at the root before readers get it; TR is how many readers a counter lets in
 	// while a writer waits, besides those that waited themselves.
 	Thresholds Thresholds
-	DC         DC // zero: Asymmetric where there are several nodes and it can be, otherwise Symmetric
-	// Leaf is MCS, the paper's, which Auto means too, or Barging, for nodes with more ranks
-	// than cores: writers that run pass those that wait, up to T_L,N times. Barging needs N of
-	// 2 or more, as readers look at the root's queue, and innermost elements within nodes.
-	// With a nil Topology it picks the level of the node on one node too.
+	DC         DC // zero: Asymmetric where it can be on several nodes or with a barging root, otherwise Symmetric
+	// Leaf is MCS, the paper's, or Barging: writers that run pass those that wait, up to T_L,N
+	// times, and readers try 16 times before they wait in line. Barging needs innermost
+	// elements within nodes and, with one level, asymmetric counters. Auto is Barging with one
+	// level on one node, unless it is simulated, and otherwise MCS.
 	Leaf Leaf
 	// Adapt moves T_L,i at run time, and with asymmetric counters T_R, between a sixteenth of
 	// what Thresholds has and that (docs/decisions/0011-adapt.md). The bounds stay.
@@ -47,7 +47,7 @@ type Config struct {
 type Leaf = queuetree.Leaf
 
 const (
-	// Auto is MCS.
+	// Auto chooses by the levels; see Config.
 	Auto = queuetree.Auto
 	// MCS is a queue, first come, first served, as the paper has it.
 	MCS = queuetree.MCS

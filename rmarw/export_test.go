@@ -25,3 +25,7 @@ func (t *Table) StartAt(phase int64) error {
 	}
 	return nil
 }
+
+// SetBarging sets how often a reader tries before it waits in line, and after how many
+// tenures without a reader writers keep the lock.
+func (t *Table) SetBarging(tries, quietAfter int) { t.tries, t.quietAfter = tries, quietAfter }

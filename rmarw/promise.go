@@ -39,7 +39,8 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 	case t.asym && mode == lock.Shared: // until it has looked at ADMISSION, it may be passed by the tenure that is on and by the next one
 		waits := passed
 		waits.After, passed.Most = 2, 2*tenure
-		return lock.Promise{Bypass: lock.Unbounded, Bounds: []lock.Bound{passed, waits}, Acquire: 3, Release: 1}
+		passed.After, waits.After = passed.After+2*t.tries, waits.After+2*t.tries // of the try with which it waits in line
+		return lock.Promise{Bypass: lock.Unbounded, Bounds: []lock.Bound{passed, waits}, Acquire: 3 * (t.tries + 1), Release: 1}
 	case t.asym:
 		return lock.Promise{
 			Bypass:  lock.Unbounded,

@@ -31,6 +31,12 @@ type Table struct {
 	more                bool // a writer waits to take the lock again that is given to the readers
 	waited              bool // and readers waited for that
 
+	// Of a barging leaf.
+	tries      int   // times that a reader tries before it waits in line
+	quietAfter int   // tenures without a reader after which writers keep the lock
+	quiet      int   // tenures of the rank's without a reader
+	arrivals   int64 // of the counters when the rank last opened them
+
 	blockedAt counter // the word that made the last Try fail, and what it held
 	blockedBy int64
 }
@@ -47,7 +53,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if cfg.Topology, err = queuetree.TopologyOf("rmarw", c, cfg.Topology); err != nil {
 		return nil, err
 	}
-	if found && cfg.Leaf == Barging && len(cfg.Topology.Levels()) == 1 {
+	if found && cfg.Leaf == Barging && len(cfg.Topology.Levels()) == 1 && c.Node().Count > 1 {
 		if cfg.Topology, err = cfg.Topology.Whole().Pick("node"); err != nil {
 			return nil, fmt.Errorf("rmarw: Config.Leaf is Barging: %w (%w)", err, lock.ErrConfig)
 		}
@@ -61,14 +67,12 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	t.own = t.counters.Index(c.Rank())
 	d := queuetree.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, RootGate: t}
-	d.Barging, d.Adapt = cfg.Leaf == Barging, cfg.Adapt
-	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && c.Node().Count > 1
+	oneQueue := len(d.TL) == 1 && c.Size() > 1 && !rma.Simulated(c)
+	d.Barging, d.Adapt = cfg.Leaf == Barging || cfg.Leaf == Auto && oneQueue, cfg.Adapt
+	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && (c.Node().Count > 1 || d.Barging && len(d.TL) == 1)
 	d.Local = wanted && t.counters.Count(t.own) <= maxReaders && t.counters.Near(t.own, c.Node())
 	if err := d.Validate(c.Size()); err != nil {
 		return nil, err
-	}
-	if cfg.Leaf == Barging && len(d.TL) < 2 {
-		return nil, fmt.Errorf("rmarw: Config.Leaf is Barging with one level, want two or more: readers look at the root's queue, and writers would not be in it; pick the level of the node too: %w", lock.ErrConfig)
 	}
 	cfg.Locks = d.Locks
 	t.cfg = cfg
@@ -79,12 +83,17 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		return nil, errors.Join(fmt.Errorf("rmarw: Config.DC is Asymmetric, but with T_DC %q readers of a counter are on several nodes, or more than %d: take sym, or a counter per node: %w",
 			t.counters.TDC(), maxReaders, lock.ErrConfig), t.Free())
 	}
+	if cfg.Leaf == Barging && t.tree.Leaf == 0 && !t.asym {
+		return nil, errors.Join(fmt.Errorf("rmarw: Config.Leaf is Barging with one level and symmetric counters, whose readers look at the root's queue: pick the level of the node too, or take asymmetric ones: %w",
+			lock.ErrConfig), t.Free())
+	}
 	if cfg.Leaf == Barging && !t.tree.Barging() {
 		return nil, errors.Join(fmt.Errorf("rmarw: Config.Leaf is Barging, but elements of the innermost level, %s, span nodes: pick a level within them: %w",
 			cfg.Topology.Levels()[t.tree.Leaf].Name, lock.ErrConfig), t.Free())
 	}
 	if t.cfg.Leaf = MCS; t.tree.Barging() {
 		t.cfg.Leaf = Barging
+		t.tries, t.quietAfter = bargingTries, quietTenures
 	}
 	t.cfg.DC = Symmetric
 	if t.asym {

@@ -20,10 +20,16 @@ import (
 //	n, up; n not 0        no rank is in, but the element has the lock
 //	closed                no rank is in, and the head of the queue is to take it
 //
+// Where the leaf is the root and there is a gate, up is gateClosed or null: whether the lock
+// that is passed on is closed to the readers. If it is not, the rank that takes it goes
+// through the gate.
+//
 // While it is held only its holder changes it.
 const (
 	held   = 1 << 62
 	closed = math.MinInt64
+
+	gateClosed node = 1
 )
 
 // Barging reports whether the leaf is the barging one.
@@ -100,8 +106,11 @@ func (v visit) lockLeafAsHead() (bool, error) {
 // noteState notes the STATE with which the leaf came, and whether the rank queued for it.
 // It reports whether the lock came with the leaf.
 func (v visit) noteState(st int64, queued bool) bool {
-	leaf, s := v.t.Leaf, v.s
+	t, leaf, s := v.t, v.t.Leaf, v.s
 	s.status[leaf], s.queued = st|held, queued
+	if leaf == 0 && t.gate != nil {
+		return upper(st) == gateClosed
+	}
 	if passings(st) == 0 {
 		return false
 	}
@@ -118,14 +127,32 @@ func (v visit) unlockBarged() error {
 	if err != nil {
 		return err
 	}
+	n := passings(s.status[0])
+	pass := last != null && n < t.leafTL
+	up := null
+	if t.gate != nil {
+		if up, err = t.leaveGate(s.id, last != null, pass); err != nil {
+			return err
+		}
+	}
 	next := stateAfterRelease(last)
 	s.left = 0
-	if n := passings(s.status[0]); last != null && n < t.leafTL {
-		next = granted(n+1, null) &^ held
+	if pass {
+		next = granted(n+1, up) &^ held
 		s.left = next
 	}
 	t.W.Put(next, tail.rank, s.state)
 	return t.W.Flush(tail.rank)
+}
+
+// leaveGate gives a lock of a barging root to the readers, unless it is passed on and they
+// have not come for a while. It returns what says so in STATE.
+func (t *Tree) leaveGate(id int, more, pass bool) (up node, err error) {
+	if pass && t.gate.Keep() {
+		return gateClosed, nil
+	}
+	_, err = t.gate.Release(id, more)
+	return null, err
 }
 
 // unlockLeaf lets a barging leaf go.
@@ -138,7 +165,11 @@ func (v visit) unlockLeaf() error {
 	}
 	pass := succ != null && passings(st) < t.leafTL
 	up := upper(st)
-	if s.top < t.Leaf {
+	if t.Leaf == 0 && t.gate != nil {
+		if up, err = t.leaveGate(s.id, succ != null, pass); err != nil {
+			return err
+		}
+	} else if s.top < t.Leaf {
 		up = s.node
 		if pass {
 			if pass, err = v.lendNode(t.Leaf - 1); err != nil {

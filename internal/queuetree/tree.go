@@ -43,6 +43,9 @@ type RootGate interface {
 	Withdrawn(id int) error
 	// Backoff pauses before the next TryAcquire.
 	Backoff(try int) error
+	// Keep reports whether a writer that passes the lock on at a barging root should leave
+	// it closed to the readers, since none has come for a while.
+	Keep() bool
 }
 
 // A Tree is one rank's handle on many locks whose queues share the tree.
@@ -109,7 +112,8 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.barging = all&saysBarging != 0 && !t.spans[t.Leaf]
+	t.barging = all&saysBarging != 0 && !t.spans[t.Leaf] &&
+		(t.gate == nil || t.Leaf > 0 || all&saysLocal != 0) // readers of a symmetric counter look at the root's queue
 	t.oneQueue = t.Leaf == 0 && t.gate == nil && !t.barging
 	t.spinAtLeaf = t.Leaf > 0 && t.spans[t.Leaf-1] && !t.spans[t.Leaf]
 	spec := t.spec(all&saysLocal != 0)
