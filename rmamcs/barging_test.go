@@ -2,7 +2,6 @@ package rmamcs_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -48,19 +47,19 @@ func TestBargingLock(t *testing.T) {
 	}
 }
 
-// TestLeafByCores: unless told, the leaf is the barging one from four ranks to a core on.
-func TestLeafByCores(t *testing.T) {
-	cores := runtime.GOMAXPROCS(0)
+// TestDefaultLeaf: unless told, the leaf is the barging one where several ranks share one.
+func TestDefaultLeaf(t *testing.T) {
 	for _, k := range []struct {
 		nodes, ranks int
 		in, want     rmamcs.Leaf
 	}{
-		{1, 4*cores - 1, rmamcs.Auto, rmamcs.MCS},
-		{1, 4 * cores, rmamcs.Auto, rmamcs.Barging},
-		{1, 4 * cores, rmamcs.MCS, rmamcs.MCS},
+		{1, 1, rmamcs.Auto, rmamcs.MCS},
+		{1, 2, rmamcs.Auto, rmamcs.Barging},
+		{1, 16, rmamcs.Auto, rmamcs.Barging},
+		{1, 16, rmamcs.MCS, rmamcs.MCS},
 		{1, 1, rmamcs.Barging, rmamcs.Barging},
-		{cores, 4, rmamcs.Auto, rmamcs.Barging},
-		{cores, 3, rmamcs.Auto, rmamcs.MCS},
+		{2, 2, rmamcs.Auto, rmamcs.Barging},
+		{2, 1, rmamcs.Auto, rmamcs.MCS},
 	} {
 		if err := inproc.RunNodes(k.nodes, k.ranks, func(c rma.Comm) error {
 			l, err := rmamcs.New(c, rmamcs.Config{Leaf: k.in})

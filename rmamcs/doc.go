@@ -48,7 +48,7 @@
 // these queues one after the other, from the leaf out, each with one atomic operation.
 // Promise has these bounds, and package check asserts them.
 //
-// With Config.Leaf Barging, the default from four ranks to a core on, the innermost
+// With Config.Leaf Barging, the default where several ranks share a leaf, the innermost
 // elements are not first come, first served: a rank that runs may take the lock ahead of
 // those that wait, and does not wait for the machine's scheduler to come round to them. A
 // rank at the head of the leaf's queue is passed at most T_L times, T_L that of the leaf;

@@ -52,8 +52,9 @@ func bargingRoot(t testing.TB, text string, tl int, tr int64, tdc string, tries,
 	return in, top
 }
 
-// TestBargingRootExhaustive: all schedules of 3 ranks with 2 acquires, N = 1, one counter and
-// one for each rank; those of 4 ranks with 1 acquire and up to 3 preemptions.
+// TestBargingRootExhaustive: N = 1, one counter and one for each rank; 3 ranks with 2 acquires
+// and up to 2 preemptions. With RMALOCK_DEEP all schedules with one counter, up to 3 preemptions
+// with more, and 4 ranks with 1 acquire and up to 2.
 func TestBargingRootExhaustive(t *testing.T) {
 	for _, tdc := range []string{"4", "1"} {
 		for writers := 1; writers <= 3; writers++ {
@@ -61,17 +62,19 @@ func TestBargingRootExhaustive(t *testing.T) {
 				t.Run(fmt.Sprintf("T_DC %s, %d writers, T_L %d, %d tries, quiet %d", tdc, writers, s.tl, s.tries, s.quiet), func(t *testing.T) {
 					t.Parallel()
 					in, top := bargingRoot(t, "rank:3", s.tl, 1, min(tdc, "3"), s.tries, s.quiet)
-					acquires, bound := 2, sim.Unbounded
-					if tdc == "1" {
-						bound = 3
-					}
-					if quick() {
+					acquires, bound := 2, 2
+					switch {
+					case locktest.Quick():
 						acquires = 1
+					case locktest.Deep() && tdc == "1":
+						bound = 3
+					case locktest.Deep():
+						bound = sim.Unbounded
 					}
-					whole(t, check.Plan{Info: in, Ranks: 3, Acquires: acquires, Writers: writers, Topology: top}, bound)
-					if !quick() {
+					locktest.RunWhole(t, check.Plan{Info: in, Ranks: 3, Acquires: acquires, Writers: writers, Topology: top}, bound)
+					if locktest.Deep() {
 						in, top := bargingRoot(t, "rank:4", s.tl, 1, tdc, s.tries, s.quiet)
-						whole(t, check.Plan{Info: in, Ranks: 4, Acquires: 1, Writers: writers, Topology: top}, 2)
+						locktest.RunWhole(t, check.Plan{Info: in, Ranks: 4, Acquires: 1, Writers: writers, Topology: top}, 2)
 					}
 				})
 			}
@@ -88,8 +91,8 @@ func TestBargingRootRandom(t *testing.T) {
 				in, top := bargingRoot(t, fmt.Sprintf("rank:%d", ranks), s.tl, 2, "2", s.tries, s.quiet)
 				for seed := range uint64(4) {
 					p := check.Plan{Info: in, Ranks: ranks, Acquires: 4, Writers: check.Mixed, Topology: top, Seed: seed, Guard: true, Tries: seed == 1}
-					run(t, p, sim.Random(seed, 0, some(200)))
-					run(t, p, sim.PCT(seed, 3, 0, some(200)))
+					locktest.RunPlan(t, p, sim.Random(seed, 0, locktest.Draws(200)))
+					locktest.RunPlan(t, p, sim.PCT(seed, 3, 0, locktest.Draws(200)))
 				}
 			})
 		}

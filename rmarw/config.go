@@ -92,9 +92,9 @@ func init() {
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50; nothing is the default"},
 			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
 			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node; default 1 per node, on one node 1 per core"},
-			{Name: "LEAF", Help: "mcs, or barging: for nodes with more ranks than cores, with a level below the machine"},
+			{Name: "LEAF", Help: "mcs, or barging: writers that run may pass those that wait; default barging on one node"},
 			{Name: "ADAPT", Help: "on: T_L and T_R move at run time, up to what TL and TR say; default off"},
-			{Name: "DC", Help: "sym, or asym: readers touch only their node; default on several nodes if T_DC allows"},
+			{Name: "DC", Help: "sym, or asym: readers touch only their node; default on several nodes, if T_DC allows, and with a barging root"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 			return New(c, Config{Locks: n, Home: home})

@@ -96,6 +96,13 @@
 // stands for its element, is in the root's queue. Promise has no bound for that, as no
 // number of the writer's own operations tells when that is.
 //
+// With one level, the default on one node, the barging leaf is the root, and counters are
+// asymmetric. STATE then also says whether the lock that is passed on is closed to the
+// readers: a writer keeps it closed when it has seen no reader in 8 tenures, and else opens
+// the counters. A reader that is not let in takes its arrival back, waits for the next phase
+// and tries again, 16 times, before it waits in line: a writer need not wait until a reader
+// that only tries gets a core. So its bound holds from its 17th arrival on.
+//
 // # Memory ordering
 //
 // As package lock says.
