@@ -96,7 +96,7 @@ func (a *actor) act(shared bool) error {
 		}
 		for w := range v.Wrote {
 			if rng.IntN(3) > 0 && v.Mode == lock.Exclusive {
-				v.Wrote[w] = int64(a.rank*a.s.Visits+i)*int64(a.s.Words) + int64(w) + 1 // by nobody else
+				v.Wrote[w] = int64(a.rank*a.s.Visits+i)*int64(a.s.Words) + int64(w) + 1 // unique
 			}
 		}
 		if err := a.visit(&v); err != nil {

@@ -88,7 +88,7 @@ func TestScriptsAnywhere(t *testing.T) {
 	}
 }
 
-// TestScriptsFindBadLocks: a lock that lets everybody in has inadmissible histories.
+// TestScriptsFindBadLocks: a lock that admits all ranks has inadmissible histories.
 func TestScriptsFindBadLocks(t *testing.T) {
 	info, err := lock.Lookup("fompi-rw-local")
 	if err != nil {

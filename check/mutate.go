@@ -67,14 +67,14 @@ func (m Mutation) String() string {
 type Mutant struct {
 	Site     Site
 	Mutation Mutation
-	bare     bool // the mistake is made whoever's the word is
+	bare     bool // sites are told apart by word and not by the distance of its rank
 }
 
 func (m Mutant) String() string { return m.Site.String() + ": " + m.Mutation.String() }
 
 // recording is what a lock's steps were.
 type recording struct {
-	bare     bool                   // steps are told apart by word, and not by whose it is
+	bare     bool                   // steps are named without distances
 	sites    map[Site]rma.Operation // the operation of the steps that issue one
 	steps    map[Site]stepKind
 	followed map[Site]bool // an operation without a result: is its flush always followed by another

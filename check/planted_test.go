@@ -12,12 +12,12 @@ import (
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// planted is a spin lock that counts its holders in two words: those whom a waiter
-// saw when it came, and those whom the new holder sees. The difference is kept in few
-// bits; a rank that is held up for a moment while more than few others hold the
-// lock takes itself for one that has gone, and does not free the lock.
+// planted is a spin lock with a planted bug. It compares the number of holders that a waiter
+// read at its arrival with the number at its entry, in a field of few bits. If more others
+// than that held the lock meanwhile, the rank takes itself for departed and does not release
+// the lock.
 //
-// Two things in a certain order: the rank looks, all others come and go, it goes on.
+// The bug takes two events in one order: the rank reads, then all others acquire and release.
 type planted struct {
 	w     *rma.Window
 	home  int

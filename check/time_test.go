@@ -30,6 +30,6 @@ func TestVirtualTimeFindsBadLocks(t *testing.T) {
 	open := lock.Info{Name: "open", Open: func(rma.Comm, int, int) (lock.Table, error) { return broken{}, nil }}
 	r, err := check.RunTime(check.Plan{Info: open, Ranks: 4, Acquires: 2, Writers: 4, Seed: 5}, 50)
 	if err != nil || r.Failure == nil || !errors.Is(r.Failure, check.ErrExclusion) || !strings.HasPrefix(r.Failure.Error(), "seed ") {
-		t.Errorf("a lock that lets everybody in: %v, %v", err, r.Failure)
+		t.Errorf("a lock that admits all ranks: %v, %v", err, r.Failure)
 	}
 }

@@ -133,8 +133,8 @@ func TestEachErrorIsFound(t *testing.T) {
 
 // TestUnflushedWritesAreFound: holders do not see what another one has not flushed.
 func TestUnflushedWritesAreFound(t *testing.T) {
-	// A lock that lets go as soon as it is taken excludes nobody. Told that visitors
-	// share it, the check sees it by the words that they change.
+	// A lock that is released as soon as it is acquired excludes no rank. If the check takes
+	// the holders for readers, the words that they change show it.
 	info := altered{
 		lock: func(t lock.Checked, ctx context.Context, _ lock.Mode) error {
 			if err := t.Lock(ctx, 0, lock.Exclusive); err != nil {

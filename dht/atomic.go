@@ -24,15 +24,15 @@ func (t *Table) readSlot(v, slot int) error {
 
 // readElement reads an element into the first words of t.rec.
 func (t *Table) readElement(v int, e int64) error {
-	t.w.GetBulk(t.rec[:elemWords], v, t.at(e))
+	t.w.GetBulk(t.rec[:elemWords], v, t.elementDisp(e))
 	return t.w.Flush(v)
 }
 
-// writeElement fills an element that nobody else sees, and flushes it, so that the
-// CAS that shows it comes after.
+// writeElement fills an element that no other rank sees, and flushes it before the CAS that
+// shows it.
 func (t *Table) writeElement(v int, e, key, value, prev int64) error {
 	t.elem = [elemWords]int64{elemKey: key, elemValue: value, elemPrev: prev}
-	t.w.PutBulk(t.elem[:], v, t.at(e))
+	t.w.PutBulk(t.elem[:], v, t.elementDisp(e))
 	return t.w.Flush(v)
 }
 
@@ -48,7 +48,7 @@ func (t *Table) spotOf(slot int, word int64) spot {
 	if word&1 != 0 {
 		return spot{base: word >> 1, disp: slot + slotAdded}
 	}
-	return spot{disp: t.at(word>>1) + elemValue}
+	return spot{disp: t.elementDisp(word>>1) + elemValue}
 }
 
 // lookup finishes a Lookup whose slot is in t.rec. An absent key is so at the
@@ -61,7 +61,7 @@ func (t *Table) lookup(v int, key int64) (int64, bool, error) {
 		case word&1 != 0:
 			return word>>1 + t.rec[slotAdded], true, nil
 		default:
-			value, err := t.w.GetFlush(v, t.at(word>>1)+elemValue)
+			value, err := t.w.GetFlush(v, t.elementDisp(word>>1)+elemValue)
 			return value, err == nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func (t *Table) find(v int, key, e, end int64) (int64, error) {
 
 // insert is Insert with atomics.
 func (t *Table) insert(key, value int64) (bool, error) {
-	v, slot := t.place(key)
+	v, slot := t.locate(key)
 	if !inSlot(value) {
 		// An element may be needed even in the slot: look before claiming it.
 		if err := t.readSlot(v, slot); err != nil {
@@ -118,7 +118,7 @@ func (t *Table) insert(key, value int64) (bool, error) {
 // created with 0 and added to afterwards, the key would be seen with a value that
 // it never has.
 func (t *Table) add(key, addend int64) (int64, error) {
-	v, slot := t.place(key)
+	v, slot := t.locate(key)
 	if err := t.readSlot(v, slot); err != nil {
 		return 0, err
 	}
@@ -137,7 +137,7 @@ func (t *Table) create(v, slot int, key, value int64) (spot, bool, error) {
 	if t.rec[slotKey] == empty && key != empty {
 		if !inSlot(value) { // before the claim, so that a full heap leaves the slot to others
 			var err error
-			if mine, err = t.take(v, key); err != nil {
+			if mine, err = t.takeElement(v, key); err != nil {
 				return spot{}, false, err
 			}
 		}
@@ -164,7 +164,7 @@ func (t *Table) createInSlot(v, slot int, key, value, mine int64) (spot, bool, e
 		show := base(value)
 		if !inSlot(value) {
 			if mine == none {
-				if mine, err = t.take(v, key); err != nil {
+				if mine, err = t.takeElement(v, key); err != nil {
 					return spot{}, false, err
 				}
 			}
@@ -193,10 +193,10 @@ func (t *Table) createInHeap(v, slot int, key, value, mine int64) (spot, bool, e
 			return spot{}, false, err
 		}
 		if e != none {
-			return spot{disp: t.at(e) + elemValue}, false, t.giveBack(v, mine)
+			return spot{disp: t.elementDisp(e) + elemValue}, false, t.giveBack(v, mine)
 		}
 		if mine == none {
-			if mine, err = t.take(v, key); err != nil {
+			if mine, err = t.takeElement(v, key); err != nil {
 				return spot{}, false, err
 			}
 		}
@@ -209,15 +209,15 @@ func (t *Table) createInHeap(v, slot int, key, value, mine int64) (spot, bool, e
 			return spot{}, false, err
 		}
 		if seen == last {
-			return spot{disp: t.at(mine) + elemValue}, true, nil
+			return spot{disp: t.elementDisp(mine) + elemValue}, true, nil
 		}
 		last, end = seen, last
 	}
 }
 
-// take takes a heap element for a key: a fresh one while there are any, then one
+// takeElement takes a heap element for a key: a fresh one while there are any, then one
 // that was given back.
-func (t *Table) take(v int, key int64) (int64, error) {
+func (t *Table) takeElement(v int, key int64) (int64, error) {
 	n, err := t.w.FetchAndOpFlush(1, v, free, rma.Sum)
 	if err != nil {
 		return none, err
@@ -225,7 +225,7 @@ func (t *Table) take(v int, key int64) (int64, error) {
 	if n < int64(t.cfg.Heap) {
 		return n + 1, nil
 	}
-	// Who took beyond the end takes it back, so that FREE does not run away; it never
+	// A rank whose FAO went past the end undoes it, so that FREE stays bounded. It never
 	// falls below Heap again.
 	t.w.Accumulate(-1, v, free, rma.Sum)
 	top := t.w.Get(v, spare)
@@ -239,7 +239,7 @@ func (t *Table) take(v int, key int64) (int64, error) {
 		}
 		// Another rank may have taken e and overwritten PREV: then the CAS fails, also
 		// when e is on top again, since giving it back changed the version.
-		prev, err := t.w.GetFlush(v, t.at(e)+elemPrev)
+		prev, err := t.w.GetFlush(v, t.elementDisp(e)+elemPrev)
 		if err != nil {
 			return none, err
 		}
@@ -265,7 +265,7 @@ func (t *Table) giveBack(v int, e int64) error {
 	}
 	for {
 		top, version := unpack(seen)
-		t.w.Put(top, v, t.at(e)+elemPrev)
+		t.w.Put(top, v, t.elementDisp(e)+elemPrev)
 		if err := t.w.Flush(v); err != nil { // before the CAS shows it
 			return err
 		}

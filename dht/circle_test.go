@@ -21,7 +21,7 @@ func TestCircleIsAnError(t *testing.T) {
 				return err
 			}
 		}
-		v, slot := table.place(1)
+		v, slot := table.locate(1)
 		if err := table.readSlot(v, slot); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func TestCircleIsAnError(t *testing.T) {
 			return err
 		}
 		first := table.rec[elemPrev]
-		if err := table.w.PutFlush(last, v, table.at(first)+elemPrev); err != nil {
+		if err := table.w.PutFlush(last, v, table.elementDisp(first)+elemPrev); err != nil {
 			return err
 		}
 		if _, _, err := table.Lookup(99); !errors.Is(err, ErrCorrupt) {

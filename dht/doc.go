@@ -12,8 +12,8 @@
 //
 // Without Config.Locks every operation is made of atomics alone, the paper's
 // foMPI-A. All words are of class Far. The table is lock-free: retries of one rank
-// mean progress of another, and a rank that is slow or dead between two steps holds
-// up nobody; at worst a heap element is lost with it.
+// mean progress of another, and a rank that is slow or dead between two steps blocks
+// no other; at worst a heap element is lost with it.
 //
 // With Config.Locks, any lock.Table of this module with a lock per volume (lock v
 // guards volume v), Insert and Add hold the lock exclusively, Lookup and Range in
@@ -58,10 +58,10 @@
 // Where another key has claimed the slot, the element goes to the heap: FAO of FREE
 // takes one, its words are written and flushed, and a CAS of slot.LAST links it
 // (the paper's second CAS). PREV of the new element names the one before, so that
-// the CAS that publishes also links, and nobody ever meets an element that is half
+// the CAS that publishes also links, and no rank ever meets an element that is half
 // in the chain. The CAS expects the LAST from which the rank has looked through
 // the chain for the key; when it fails, only the elements linked since are looked
-// through. So a key appears once: whoever loses the race finds it there.
+// through. So a key appears once: the rank that loses the race finds it there.
 //
 // An element that is not needed because its key appeared meanwhile was never
 // visible; it goes to a stack of spares in the volume, from which elements are

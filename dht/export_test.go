@@ -11,7 +11,7 @@ func (t *Table) Elements() (given, used, spares int64, err error) {
 		}
 		return word
 	}
-	for e, _ := unpack(get(spare)); e != none && err == nil; e = get(t.at(e) + elemPrev) {
+	for e, _ := unpack(get(spare)); e != none && err == nil; e = get(t.elementDisp(e) + elemPrev) {
 		spares++
 	}
 	for s := range t.cfg.Slots + 1 {
@@ -19,7 +19,7 @@ func (t *Table) Elements() (given, used, spares int64, err error) {
 		if base := get(slot + slotBase); base != absent && base&1 == 0 {
 			used++
 		}
-		for e := get(slot + slotLast); e != none && err == nil; e = get(t.at(e) + elemPrev) {
+		for e := get(slot + slotLast); e != none && err == nil; e = get(t.elementDisp(e) + elemPrev) {
 			used++
 		}
 	}

@@ -20,7 +20,7 @@ func (t *Table) unlock(v int, mode lock.Mode, err error) error {
 
 // lockedLookup is Lookup with locks.
 func (t *Table) lockedLookup(key int64) (int64, bool, error) {
-	v, slot := t.place(key)
+	v, slot := t.locate(key)
 	if err := t.cfg.Locks.Lock(context.Background(), v, lock.Shared); err != nil {
 		return 0, false, err
 	}
@@ -35,7 +35,7 @@ func (t *Table) lockedLookup(key int64) (int64, bool, error) {
 
 // lockedCreate is Insert, or Add, with locks.
 func (t *Table) lockedCreate(key, value int64, add bool) (before int64, created bool, err error) {
-	v, slot := t.place(key)
+	v, slot := t.locate(key)
 	if err := t.cfg.Locks.Lock(context.Background(), v, lock.Exclusive); err != nil {
 		return 0, false, err
 	}
@@ -67,7 +67,7 @@ func (t *Table) critical(v, slot int, key, value int64, add bool) (before int64,
 		if e == none {
 			return 0, true, t.append(v, slot, key, value, last)
 		}
-		before, disp = t.rec[elemValue], t.at(e)+elemValue
+		before, disp = t.rec[elemValue], t.elementDisp(e)+elemValue
 	}
 	if add {
 		w.Put(before+value, v, disp)
@@ -88,7 +88,7 @@ func (t *Table) append(v, slot int, key, value, last int64) error {
 		return t.full(v, key)
 	}
 	t.elem = [elemWords]int64{elemKey: key, elemValue: value, elemPrev: last}
-	w.PutBulk(t.elem[:], v, t.at(n+1))
+	w.PutBulk(t.elem[:], v, t.elementDisp(n+1))
 	w.Put(n+1, v, free)
 	w.Put(n+1, v, slot+slotLast)
 	return w.Flush(v)

@@ -62,7 +62,7 @@ func TestSpareTopComesBack(t *testing.T) {
 
 func topComesBack(mine, his *Table, before *func(o rma.Operation)) error {
 	expect := func(t *Table, want int64) error {
-		if e, err := t.take(0, 9); err != nil || e != want {
+		if e, err := t.takeElement(0, 9); err != nil || e != want {
 			return fmt.Errorf("took element %d (%v), want %d", e, err, want)
 		}
 		return nil
@@ -88,7 +88,7 @@ func topComesBack(mine, his *Table, before *func(o rma.Operation)) error {
 	if err := errors.Join(expect(mine, 1), intruderErr, expect(mine, 3)); err != nil {
 		return err
 	}
-	if e, err := mine.take(0, 9); !errors.Is(err, ErrFull) {
+	if e, err := mine.takeElement(0, 9); !errors.Is(err, ErrFull) {
 		return fmt.Errorf("took element %d (%v) of an empty stack", e, err)
 	}
 	return nil

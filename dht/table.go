@@ -165,16 +165,16 @@ func (t *Table) Volumes() int { return t.cfg.Volumes }
 
 // Volume is the volume, and so the rank, that holds a key.
 func (t *Table) Volume(key int64) int {
-	v, _ := t.place(key)
+	v, _ := t.locate(key)
 	return v
 }
 
-// place is the volume of a key and the displacement of its slot there.
+// locate is the volume of a key and the displacement of its slot there.
 //
 // The hash, taken as a fraction of 1 and multiplied by the number of volumes, has
 // the volume before the point; what is behind it is again a fraction, independent
 // of the volume, and gives the slot in the same way.
-func (t *Table) place(key int64) (volume, slot int) {
+func (t *Table) locate(key int64) (volume, slot int) {
 	v, rest := bits.Mul64(mix(uint64(key)), uint64(t.cfg.Volumes))
 	s, _ := bits.Mul64(rest, uint64(t.cfg.Slots))
 	if key == 0 {
@@ -193,8 +193,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// at is the displacement of a heap element.
-func (t *Table) at(element int64) int { return t.heap + int(element)*elemWords }
+// elementDisp is the displacement of a heap element.
+func (t *Table) elementDisp(element int64) int { return t.heap + int(element)*elemWords }
 
 // Insert creates a key with a value if it is absent and says whether it did. A key
 // that is there keeps its value. Of concurrent Inserts of one key exactly one
@@ -222,7 +222,7 @@ func (t *Table) Lookup(key int64) (value int64, ok bool, err error) {
 	if t.cfg.Locks != nil {
 		return t.lockedLookup(key)
 	}
-	v, slot := t.place(key)
+	v, slot := t.locate(key)
 	if err := t.readSlot(v, slot); err != nil {
 		return 0, false, err
 	}

@@ -15,9 +15,9 @@ import (
 //
 // A Comm belongs to one goroutine at a time.
 type Comm interface {
-	Rank() int // of the caller, from 0
-	Size() int // number of ranks
-	Node() Node
+	Rank() int  // of the caller, from 0
+	Size() int  // number of ranks
+	Node() Node // of the caller
 
 	// Split makes one Comm per color of the ranks that passed it, ordered by key and
 	// then by rank. A rank with a negative color gets nil.
@@ -25,6 +25,7 @@ type Comm interface {
 	// Allocate opens a window of spec.Words() zeroed words per rank.
 	Allocate(spec Spec) (*Window, error)
 
+	// Barrier returns when all ranks have called it.
 	Barrier() error
 	// Allgather returns the words of all ranks in the order of ranks. All pass the same
 	// number. The result is not to be changed: ranks may share it.

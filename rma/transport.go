@@ -106,16 +106,16 @@ type Transport interface {
 	Free() error
 }
 
-// HeaderBytes is the space that a backend keeps before the words of every part in
-// node memory. It begins with counters of the ranks that sleep until a word of the part
-// changes, SleeperCounts of them, each for some of the words; while that of a word is not 0, a CPU
-// write to it calls Wake.
+// HeaderBytes is the space that a backend keeps before the words of every part in node
+// memory. It starts with SleeperCounts 32-bit counters. Each word hashes to one of them; the
+// counter is the number of ranks asleep on words of that bucket. A CPU write to a word whose
+// counter is not 0 must call Wake.
 const (
 	HeaderBytes   = 64
 	SleeperCounts = 8
 )
 
-// Bed is the counter of the ranks that sleep on a word of a part, and on some others.
+// SleeperCount is the counter of the bucket of a word of a part.
 func SleeperCount(part unsafe.Pointer, disp int) *uint32 {
 	return (*uint32)(unsafe.Add(part, int(bed(disp))*4-HeaderBytes))
 }

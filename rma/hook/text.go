@@ -13,7 +13,7 @@ import (
 // Text is a sink for [Trace] that writes a line per event: the time in
 // microseconds, the rank, the window, the step, the rank and word that it
 // concerns, and values. Ranks of one process may share it; lines are written whole.
-// An error of w ends the text, since a trace has nobody to tell.
+// An error of w ends the text, since a trace cannot report it.
 //
 //	2.103  rank 1    dmcs      FetchAndOp      rank 0 TAIL         REPLACE 9
 //	2.381  rank 1    dmcs      Flush           rank 0

@@ -1,19 +1,18 @@
 package inproc
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/internal/group"
 )
 
-// comm is the handle of one rank on a group.
+// comm is the handle of one rank on its communicator.
 type comm struct {
-	g     *group
+	g     *ranks
 	rank  int
 	world int // rank in the Run
 }
@@ -58,48 +57,30 @@ func (c *comm) Allgather(words []int64) ([]int64, error) {
 	return all.([]int64), nil
 }
 
-// member is what a rank brings to a Split.
-type member struct{ color, key, rank, world int }
-
 func (c *comm) Split(color, key int) (rma.Comm, error) {
-	parts, err := c.g.meet(c.rank, member{color, key, c.rank, c.world}, func(brought []any) (any, error) {
+	made, err := c.g.meet(c.rank, group.Member{Color: color, Key: key, Rank: c.rank}, func(brought []any) (any, error) {
 		return c.g.split(brought), nil
 	})
 	if err != nil || color < 0 {
 		return nil, err
 	}
-	part := parts.([]*comm)[c.rank]
+	part := made.([]*comm)[c.rank]
+	part.world = c.world
 	c.g.world.groups[c.world] = append(c.g.world.groups[c.world], part.g)
 	return part, nil
 }
 
 // split makes the new handle of every rank; nil for those with a negative color.
-func (g *group) split(brought []any) []*comm {
-	members := make([]member, len(brought))
-	for r, v := range brought {
-		members[r] = v.(member)
-	}
-	slices.SortStableFunc(members, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.color, b.color), cmp.Compare(a.key, b.key))
-	})
+func (g *ranks) split(brought []any) []*comm {
 	out := make([]*comm, len(brought))
-	for len(members) > 0 {
-		n := 1
-		for n < len(members) && members[n].color == members[0].color {
-			n++
-		}
-		part := members[:n]
-		members = members[n:]
-		if part[0].color < 0 {
-			continue
-		}
-		where := make([]int, n)
+	for _, part := range group.Parts(brought) {
+		where := make([]int, len(part))
 		for i, m := range part {
-			where[i] = int(g.where[m.rank])
+			where[i] = int(g.where[m.Rank])
 		}
-		made := newGroup(g.world, where)
+		made := newRanks(g.world, where)
 		for i, m := range part {
-			out[m.rank] = &comm{g: made, rank: i, world: m.world}
+			out[m.Rank] = &comm{g: made, rank: i}
 		}
 	}
 	return out

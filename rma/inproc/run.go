@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/internal/group"
 )
 
 // Run runs f as n ranks of one node and returns when all have returned: nil if
@@ -23,18 +24,18 @@ func RunNodes(nodes, perNode int, f func(rma.Comm) error) error {
 		return fmt.Errorf("inproc: %d nodes of %d ranks: want at least 1 rank and at most %d: %w", nodes, perNode, maxRanks, rma.ErrRank)
 	}
 	n := nodes * perNode
-	w := &world{start: time.Now(), failed: make(chan struct{}), groups: make([][]*group, n)}
+	w := &world{start: time.Now(), failed: make(chan struct{}), groups: make([][]*ranks, n)}
 	where := make([]int, n)
 	for r := range where {
 		where[r] = r / perNode
 	}
-	g := newGroup(w, where)
+	g := newRanks(w, where)
 	errs := make([]error, n)
 	var panicked atomic.Pointer[any]
 	var wg sync.WaitGroup
 	wg.Add(n)
 	for r := range n {
-		w.groups[r] = []*group{g}
+		w.groups[r] = []*ranks{g}
 		go func() {
 			defer wg.Done()
 			returned := false
@@ -82,7 +83,7 @@ func summary(errs []error) error {
 // world is one Run.
 type world struct {
 	start  time.Time
-	groups [][]*group // by rank: the communicators it is a member of; its own goroutine appends
+	groups [][]*ranks // by rank: the communicators it is a member of; its own goroutine appends
 
 	once   sync.Once
 	failed chan struct{} // closed when a rank failed
@@ -120,8 +121,8 @@ func (w *world) leave(rank int, err error) {
 	}
 }
 
-// group is what the ranks of a communicator share.
-type group struct {
+// ranks is what the ranks of a communicator share.
+type ranks struct {
 	world *world
 	nodes []rma.Node
 	where []int32 // rank -> index in nodes
@@ -145,25 +146,13 @@ func newCollective(ranks int) *collective {
 	return &collective{brought: make([]any, ranks), done: make(chan struct{})}
 }
 
-// newGroup makes a group whose rank r lies on the node named where[r].
-func newGroup(w *world, where []int) *group {
-	n := len(where)
-	g := &group{world: w, where: make([]int32, n), order: make([]int32, n), call: newCollective(n)}
-	index := map[int]int{}
-	for r, name := range where {
-		k, ok := index[name]
-		if !ok {
-			k = len(g.nodes)
-			index[name] = k
-			g.nodes = append(g.nodes, rma.Node{Index: k})
-		}
-		g.nodes[k].Ranks = append(g.nodes[k].Ranks, r)
-		g.where[r] = int32(k)
-	}
+// newRanks makes a communicator whose rank r lies on the node named where[r].
+func newRanks(w *world, where []int) *ranks {
+	g := &ranks{world: w, order: make([]int32, len(where)), call: newCollective(len(where))}
+	g.nodes, g.where = group.Nodes(where)
 	position := int32(0)
-	for k := range g.nodes {
-		g.nodes[k].Count = len(g.nodes)
-		for _, r := range g.nodes[k].Ranks {
+	for _, n := range g.nodes {
+		for _, r := range n.Ranks {
 			g.order[r] = position
 			position++
 		}
@@ -173,7 +162,7 @@ func newGroup(w *world, where []int) *group {
 
 // meet is a collective call: the last rank to enter it makes of what all brought the
 // result of all. An error of combine is every rank's.
-func (g *group) meet(rank int, v any, combine func(brought []any) (any, error)) (any, error) {
+func (g *ranks) meet(rank int, v any, combine func(brought []any) (any, error)) (any, error) {
 	call, err := g.enter(rank, v, combine)
 	if err != nil {
 		return nil, err
@@ -198,7 +187,7 @@ func (g *group) meet(rank int, v any, combine func(brought []any) (any, error)) 
 }
 
 // enter notes that a rank has come to the collective call that it returns.
-func (g *group) enter(rank int, v any, combine func(brought []any) (any, error)) (*collective, error) {
+func (g *ranks) enter(rank int, v any, combine func(brought []any) (any, error)) (*collective, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {

@@ -12,14 +12,14 @@ import (
 
 // segment is the memory of a window: one part per rank, node after node.
 type segment struct {
-	g         *group
+	g         *ranks
 	mem       []int64 // keeps base alive
 	base      unsafe.Pointer
 	stride    uintptr
 	waitLists [64]waitList
 }
 
-func newSegment(g *group, spec *rma.Spec) *segment {
+func newSegment(g *ranks, spec *rma.Spec) *segment {
 	const align = rma.PartAlign
 	stride := (rma.HeaderBytes + spec.Words()*8 + align - 1) / align * align
 	s := &segment{g: g, stride: uintptr(stride), mem: make([]int64, (stride*len(g.where)+2*align)/8)}

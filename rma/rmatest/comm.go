@@ -82,7 +82,7 @@ func checkClock(p *Probe) {
 	p.Sleep(-1)
 }
 
-// checkBarrier: nobody leaves before all have come.
+// checkBarrier: no rank leaves before all have entered.
 func checkBarrier(p *Probe) {
 	w := p.Open(rma.CounterSpec("arrivals", 1))
 	if w == nil {

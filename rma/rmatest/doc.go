@@ -12,10 +12,10 @@
 //	}
 //
 // Every check runs with any number of ranks, is the same sequence of collective
-// calls on all of them, and ends with an agreement: what fails on one rank fails
-// on all, and nobody waits for a rank that gave up. A rank that finds something
-// wrong goes on to the end of the check. Only when the transport itself fails does
-// it leave at once, since then nobody can be told; the backend ends the job.
+// calls on all of them, and ends with an agreement: a check that fails on one rank
+// fails on all, and no rank waits for one that gave up. A rank that finds an error
+// continues to the end of the check. Only if the transport itself fails does it leave
+// at once, since it cannot tell the others then; the backend ends the job.
 //
 // Where ranks lie on several nodes the checks do fewer rounds, since an operation
 // may cost 100 us there.

@@ -26,7 +26,7 @@ func (p *Probe) peers() (peers, sources []int) {
 }
 
 // messages passes numbered messages between all pairs at the same time: data is
-// flushed before the flag is raised, so who sees the flag sees the data or newer.
+// flushed before the flag is raised, so a rank that sees the flag sees the data or newer.
 // The data of the pair lies at host(from, to) in the window of data, the flag at
 // the receiver, both at the displacement that disp gives the pair.
 func (p *Probe) messages(data, flags *rma.Window, dataBase, flagBase int, host func(from, to int) int) {
@@ -142,8 +142,8 @@ func checkPublish(p *Probe) {
 	p.Close(w)
 }
 
-// checkDekker: two ranks raise a word each and look at the other's. After a Flush
-// everybody sees the effect, so at least one of them sees the other.
+// checkDekker: two ranks raise a word each and read the other's. After a Flush every
+// rank sees the effect, so at least one of the two sees the other's.
 func checkDekker(p *Probe) {
 	w := p.Open(classes(1))
 	if w == nil {

@@ -30,8 +30,8 @@ func (p *Probe) split(c rma.Comm, color, key int) rma.Comm {
 	return part
 }
 
-// place notes a wrong place in a part of a Split.
-func (p *Probe) place(part rma.Comm, rank, size int) {
+// checkPlace notes a wrong place in a part of a Split.
+func (p *Probe) checkPlace(part rma.Comm, rank, size int) {
 	if part.Rank() != rank || part.Size() != size {
 		p.Failf("rank %d of %d became %d of %d, want %d of %d", p.Rank(), p.Size(), part.Rank(), part.Size(), rank, size)
 	}
@@ -44,7 +44,7 @@ func checkColors(p *Probe) {
 		if part == nil {
 			return
 		}
-		p.place(part, p.Rank()/colors, (p.Size()-color+colors-1)/colors)
+		p.checkPlace(part, p.Rank()/colors, (p.Size()-color+colors-1)/colors)
 		all, err := part.Allgather([]int64{int64(p.Rank())})
 		p.OK(err)
 		for i, r := range all {
@@ -63,7 +63,7 @@ func checkColors(p *Probe) {
 // checkKeys: reversed keys reverse the ranks, equal keys keep their order.
 func checkKeys(p *Probe) {
 	if part := p.split(p.Comm, 0, -p.Rank()); part != nil {
-		p.place(part, p.Size()-1-p.Rank(), p.Size())
+		p.checkPlace(part, p.Size()-1-p.Rank(), p.Size())
 		sub := &Probe{Comm: part}
 		checkNode(sub)
 		p.OK(sub.err)
@@ -71,9 +71,9 @@ func checkKeys(p *Probe) {
 	if part := p.split(p.Comm, 0, 1-p.Rank()%2); part != nil { // odd ranks first
 		odd := p.Size() / 2
 		if p.Rank()%2 == 1 {
-			p.place(part, p.Rank()/2, p.Size())
+			p.checkPlace(part, p.Rank()/2, p.Size())
 		} else {
-			p.place(part, odd+p.Rank()/2, p.Size())
+			p.checkPlace(part, odd+p.Rank()/2, p.Size())
 		}
 	}
 }
@@ -89,7 +89,7 @@ func checkNegative(p *Probe) {
 		p.Failf("Split with color %d returned %v", color, part)
 	}
 	if color == 0 && part != nil {
-		p.place(part, 0, 1)
+		p.checkPlace(part, 0, 1)
 		p.OK(part.Barrier())
 	}
 	part, err = p.Split(-2-p.Rank(), 0)
@@ -113,7 +113,7 @@ func checkNested(p *Probe) {
 		} else {
 			size = half
 		}
-		p.place(c, rank, size)
+		p.checkPlace(c, rank, size)
 		all, err := c.Allgather([]int64{int64(p.Rank())})
 		p.OK(err)
 		for i, r := range all {

@@ -140,7 +140,7 @@ func TestManyRanks(t *testing.T) {
 	}
 }
 
-// TestTimedDeadlock: nobody can go on, and who waits for what is said.
+// TestTimedDeadlock: no rank can continue, and the error says what each waits for.
 func TestTimedDeadlock(t *testing.T) {
 	_, err := sim.Timed{Node: layout(2, 1), Model: sim.Uneven(1)}.Run(func(c rma.Comm) error {
 		w, err := c.Allocate(rma.DataSpec("data", 1))

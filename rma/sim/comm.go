@@ -2,9 +2,9 @@ package sim
 
 import (
 	"fmt"
-	"sort"
 
 	"github.com/rmalock/rmalock/rma"
+	groups "github.com/rmalock/rmalock/rma/internal/group"
 )
 
 // A Comm is the handle of one rank on a group of the simulated job.
@@ -27,21 +27,8 @@ type group struct {
 
 // newGroup makes a group whose rank i lies on the node named node[i].
 func newGroup(ranks []*rank, node []int) *group {
-	g := &group{ranks: ranks, where: make([]int32, len(ranks))}
-	index := map[int]int{}
-	for r, name := range node {
-		k, ok := index[name]
-		if !ok {
-			k = len(g.nodes)
-			index[name] = k
-			g.nodes = append(g.nodes, rma.Node{Index: k})
-		}
-		g.nodes[k].Ranks = append(g.nodes[k].Ranks, r)
-		g.where[r] = int32(k)
-	}
-	for k := range g.nodes {
-		g.nodes[k].Count = len(g.nodes)
-	}
+	g := &group{ranks: ranks}
+	g.nodes, g.where = groups.Nodes(node)
 	return g
 }
 
@@ -135,12 +122,9 @@ func (c *Comm) Allgather(words []int64) ([]int64, error) {
 	return out.([]int64), nil
 }
 
-// member is what a rank brings to a Split.
-type member struct{ color, key, rank int }
-
 // Split is of rma.Comm.
 func (c *Comm) Split(color, key int) (rma.Comm, error) {
-	out, err := c.meet(member{color, key, c.rank}, func(brought []any) any { return split(c.g, brought) })
+	out, err := c.meet(groups.Member{Color: color, Key: key, Rank: c.rank}, func(brought []any) any { return split(c.g, brought) })
 	if err != nil || color < 0 {
 		return nil, err
 	}
@@ -148,35 +132,18 @@ func (c *Comm) Split(color, key int) (rma.Comm, error) {
 	return part, nil
 }
 
-// split makes the new handle of every rank.
+// split makes the new handle of every rank; nil for those with a negative color.
 func split(g *group, brought []any) []*Comm {
-	members := make([]member, len(brought))
-	for i, v := range brought {
-		members[i] = v.(member)
-	}
-	sort.SliceStable(members, func(i, j int) bool {
-		a, b := members[i], members[j]
-		return a.color < b.color || a.color == b.color && a.key < b.key
-	})
 	out := make([]*Comm, len(brought))
-	for len(members) > 0 {
-		n := 0
-		for n < len(members) && members[n].color == members[0].color {
-			n++
-		}
-		part := members[:n]
-		members = members[n:]
-		if part[0].color < 0 {
-			continue
-		}
-		ranks, node := make([]*rank, n), make([]int, n)
+	for _, part := range groups.Parts(brought) {
+		ranks, node := make([]*rank, len(part)), make([]int, len(part))
 		for i, m := range part {
-			ranks[i], node[i] = g.ranks[m.rank], int(g.where[m.rank])
+			ranks[i], node[i] = g.ranks[m.Rank], int(g.where[m.Rank])
 		}
 		made := newGroup(ranks, node)
 		ranks[0].w.groups = append(ranks[0].w.groups, made)
 		for i, m := range part {
-			out[m.rank] = &Comm{r: ranks[i], g: made, rank: i}
+			out[m.Rank] = &Comm{r: ranks[i], g: made, rank: i}
 		}
 	}
 	return out

@@ -373,7 +373,7 @@ func TestFaultStopsARank(t *testing.T) {
 		{"stopped between its two flushes", sim.Fault{Rank: 0, Step: 1}, []string{"deadlock"}},
 		{"stopped when all is done", sim.Fault{Rank: 0, Step: 9}, []string{"[[] [1]]"}},
 		{"stopped for a while", sim.Fault{Rank: 0, Step: 1, For: 1}, []string{"[[] [1]]"}},
-		{"stopped until nobody else can go on", sim.Fault{Rank: 0, Step: 1, For: 1000}, []string{"[[] [1]]"}},
+		{"stopped until no other rank can continue", sim.Fault{Rank: 0, Step: 1, For: 1000}, []string{"[[] [1]]"}},
 		{"messages lost", sim.Fault{Rank: 1, Lost: true}, []string{"deadlock"}},
 		{"messages lost for a while", sim.Fault{Rank: 1, Lost: true, For: 3}, []string{"[[] [1]]"}},
 	} {

@@ -86,7 +86,7 @@ func randomProgram(seed uint64) *program {
 			p.code[r] = append(p.code[r], i)
 		}
 	}
-	if met > 0 { // once, in the middle of everybody
+	if met > 0 { // once, while all ranks are in the middle
 		for r := range p.code {
 			p.code[r] = slices.Insert(p.code[r], rng.IntN(len(p.code[r])+1), instruction{what: "barrier"})
 		}

@@ -68,8 +68,8 @@ func (s *random) End(bool) {}
 // depth-1 random steps the running rank falls below the others. A bug of that depth
 // is found with a probability of at least 1/(ranks * steps^(depth-1)) an execution,
 // steps being those of the longest execution so far, and 64 at first. A rank whose try
-// fails falls too, so that it does not live on a spin; and an operation that nobody
-// flushes has a priority of its own.
+// fails falls too, so that a spin does not keep the processor; and operations without a
+// Flush have priorities of their own.
 func PCT(seed uint64, depth int, first, executions int64) Scheduler {
 	return &pct{random: random{seed: seed, next: first, left: executions}, depth: depth}
 }

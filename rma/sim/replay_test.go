@@ -16,7 +16,7 @@ import (
 var errLost = errors.New("an addition was lost")
 
 // counting is a body whose ranks count by Get and Put, rounds times each, with Puts
-// that nobody flushes, failing tries and an error when a count was lost.
+// without a Flush, failing tries and an error when a count was lost.
 func counting(rounds int) func(rma.Comm) error {
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)

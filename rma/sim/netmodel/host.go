@@ -22,8 +22,8 @@ func newHost(m *Machine) host {
 	}
 }
 
-// Near is what it costs a rank to touch a word in node memory that owner touched last;
-// owner is negative for nobody.
+// Near is the time of a rank's access to a word in node memory whose last access was
+// owner's; a negative owner is none.
 func (n *Net) Near(owner, rank int) int64 {
 	if owner == rank || owner < 0 {
 		return n.host.own
