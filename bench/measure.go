@@ -128,7 +128,7 @@ func (m *measurement) samples(c rma.Comm, w workload, cfg *Config, done int, usu
 // batches times many acquires at once.
 func (m *measurement) batches(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
 	left, end := remaining(c, cfg, done)
-	size := batch
+	var size int
 	if cfg.Acquires > 0 {
 		size = min(batch, max(1, left/20))
 	} else {

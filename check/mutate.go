@@ -160,6 +160,7 @@ func (rec *recording) mutations(site Site, kind stepKind) []Mutation {
 		return []Mutation{NoWait, AnyChange}
 	case backoffStep: // nothing depends on it
 		return nil
+	case issueStep:
 	}
 	o := rec.sites[site]
 	var out []Mutation
@@ -183,6 +184,7 @@ func resulting(k rma.Kind) bool {
 	switch k {
 	case rma.KindGet, rma.KindGetBulk, rma.KindFetchAndOp, rma.KindCompareAndSwap:
 		return true
+	case rma.KindPut, rma.KindPutBulk, rma.KindAccumulate:
 	}
 	return false
 }
@@ -196,6 +198,7 @@ func tearable(o *rma.Operation) bool {
 		return o.Op != rma.NoOp
 	case rma.KindAccumulate:
 		return o.Op == rma.Sum
+	case rma.KindPut, rma.KindGet, rma.KindPutBulk, rma.KindGetBulk:
 	}
 	return false
 }

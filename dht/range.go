@@ -30,7 +30,7 @@ func (t *Table) Range(f func(key, value int64) error) error {
 	locked := true
 	defer func() {
 		if locked { // f panicked
-			t.unlock(v, lock.Shared, nil)
+			_ = t.unlock(v, lock.Shared, nil) // the panic goes on
 		}
 	}()
 	err := t.visit(v, f)

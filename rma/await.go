@@ -44,6 +44,7 @@ func (c Cond) Holds(v int64) bool {
 		return v != c.Value
 	case RelLess:
 		return v < c.Value
+	case RelAtLeast:
 	}
 	return v >= c.Value
 }

@@ -409,7 +409,9 @@ func (w *Window) check(o *Operation) error {
 		switch o.Kind {
 		case KindAccumulate, KindFetchAndOp, KindCompareAndSwap:
 			return w.refuse(o, ErrClass)
+		case KindPut, KindGet, KindPutBulk, KindGetBulk:
 		}
+	case Far: // any operation
 	}
 	return nil
 }

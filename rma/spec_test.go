@@ -123,7 +123,7 @@ func TestFingerprintTellsSpecsApart(t *testing.T) {
 			t.Errorf("specs %d and %d have the same fingerprint", i, j)
 		}
 		seen[s.Fingerprint()] = i
-		if s.Fingerprint() != s.Fingerprint() {
+		if again := s.Fingerprint(); again != s.Fingerprint() {
 			t.Errorf("spec %d has no fixed fingerprint", i)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -65,13 +64,13 @@ func (p *printer) write(w io.Writer) error {
 		width = max(width, utf8.RuneCountInString(left))
 	}
 	for i, left := range p.left {
-		b.WriteString(left + strings.Repeat(" ", width-utf8.RuneCountInString(left)+2) + p.right[i] + "\n")
+		fmt.Fprintf(b, "%s%*s%s\n", left, width-utf8.RuneCountInString(left)+2, "", p.right[i])
 	}
 	if p.folds {
-		b.WriteString("(×n: n alike, of which the first is shown in full)\n")
+		fmt.Fprintln(b, "(×n: n alike, of which the first is shown in full)")
 	}
 	for _, n := range p.t.notes {
-		b.WriteString("note: " + n + "\n")
+		fmt.Fprintln(b, "note: "+n)
 	}
 	return b.Flush()
 }

@@ -79,10 +79,11 @@ func (t *Topology) Zone(level int) Zone {
 	}
 	name := t.levels[level].name
 	f := t.Whole()
-	at, known := f.Find(name)
+	at, _ := f.Find(name)
 	node, ok := f.Find("node")
 	if !ok {
 		node = depth["node"]
+		var known bool
 		if at, known = depth[name]; !known {
 			at = node
 		}

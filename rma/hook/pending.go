@@ -23,6 +23,7 @@ func (l *pendingSet) Issue(o rma.Operation) {
 	switch o.Kind {
 	case rma.KindGet, rma.KindFetchAndOp, rma.KindCompareAndSwap:
 		slot = o.Slot
+	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk, rma.KindGetBulk: // no result of one word
 	}
 	l.pending[l.n] = entry{o.Target, slot}
 	l.n++

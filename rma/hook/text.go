@@ -84,6 +84,7 @@ func (e *Event) values() string {
 			return bulk(e.Op.Data)
 		case rma.KindGetBulk:
 			return fmt.Sprintf("%d words", len(e.Op.Data))
+		case rma.KindGet: // has no operand
 		}
 	case StepResult:
 		if e.Op.Kind == rma.KindGetBulk {

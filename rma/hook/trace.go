@@ -30,6 +30,7 @@ func (t *tracer) Issue(o rma.Operation) {
 	switch o.Kind {
 	case rma.KindGet, rma.KindFetchAndOp, rma.KindCompareAndSwap, rma.KindGetBulk:
 		t.results = append(t.results, o)
+	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk: // no result
 	}
 	t.Transport.Issue(o)
 }

@@ -127,6 +127,7 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 			}
 			freeWords(w)
 			t.data[i] = nil
+		case rma.KindPut, rma.KindAccumulate: // no result
 		}
 	}
 	t.win.nops = kept

@@ -49,6 +49,7 @@ func (v Event) String() string {
 		return who + "reads   " + v.Seg.name(v.Target, v.Disp) + fmt.Sprintf(": %d, first half of ", v.Before) + describe(&v.Op)
 	case EventSees:
 		return who + "sees    " + v.Seg.name(v.Target, v.Disp) + fmt.Sprintf(": %d", v.After)
+	case EventEffect:
 	}
 	what := fmt.Sprintf(": %d", v.Before)
 	if v.Op.Kind.Writes() {

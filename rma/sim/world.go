@@ -183,6 +183,7 @@ func describe(o *rma.Operation) string {
 		return fmt.Sprintf("%v(%v, %d)", o.Kind, o.Op, o.Operand)
 	case rma.KindCompareAndSwap:
 		return fmt.Sprintf("CompareAndSwap(%d to %d)", o.Compare, o.Operand)
+	case rma.KindGet, rma.KindPutBulk, rma.KindGetBulk: // no operand of one word
 	}
 	return o.Kind.String()
 }
@@ -223,8 +224,7 @@ func (o *operation) apply() (before, after int64, wrote bool) {
 	p := o.seg.word(o.Target, o.Disp+o.next)
 	before = *p
 	after = o.value(before)
-	switch o.Kind {
-	case rma.KindPutBulk:
+	if o.Kind == rma.KindPutBulk {
 		after = o.Data[o.next]
 	}
 	*p = after
@@ -242,11 +242,13 @@ func (o *operation) value(v int64) int64 {
 			return v + o.Operand
 		case rma.Replace:
 			return o.Operand
+		case rma.NoOp:
 		}
 	case rma.KindCompareAndSwap:
 		if v == o.Compare {
 			return o.Operand
 		}
+	case rma.KindGet, rma.KindPutBulk, rma.KindGetBulk:
 	}
 	return v
 }
@@ -260,6 +262,7 @@ func (o *operation) writes(v int64) bool {
 		return o.Op != rma.NoOp
 	case rma.KindCompareAndSwap:
 		return v == o.Compare
+	case rma.KindPut, rma.KindPutBulk:
 	}
 	return true
 }

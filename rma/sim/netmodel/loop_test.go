@@ -15,9 +15,8 @@ type client struct {
 	window int // operations under way
 	next   func(*rand.Rand) (to int, word uint64)
 
-	busy  int  // operations under way
-	idle  bool // waits for one of them
-	first bool
+	busy int  // operations under way
+	idle bool // waits for one of them
 }
 
 // load is clients at work on a network: an event loop of its own, apart from the

@@ -154,6 +154,7 @@ func verb(k rma.Kind) int {
 		return cas
 	case Send:
 		return send
+	case rma.KindAccumulate, rma.KindFetchAndOp:
 	}
 	return faa
 }
