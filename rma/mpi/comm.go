@@ -117,7 +117,7 @@ func (c *comm) learnMachine() error {
 	c.ranksPerCore = ranks / max(1, cores)
 	c.oversubscribed = ranks > cores
 	c.awaitResults = c.oversubscribed && Library == "MPICH"
-	c.h.spare_cores, c.h.await_results = flag(!c.oversubscribed), flag(c.awaitResults)
+	c.h.yields, c.h.await_results = flag(!c.awaitResults), flag(c.awaitResults)
 	return nil
 }
 

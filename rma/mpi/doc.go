@@ -46,9 +46,9 @@
 // is polled, one remote operation each, with a pause that doubles from 1 us to
 // 100 us.
 //
-// In collective calls a rank yields for 2 ms and then naps, or naps at once where ranks
-// exceed cores. Under MPICH, whose calls spin, such ranks also wait for the results of
-// their operations outside MPI_Win_flush, with naps of 75 us in which others run: see
+// In collective calls a rank yields for 2 ms and then naps. Under MPICH, whose calls spin,
+// a rank naps at once where ranks exceed cores. It also waits for the results of its
+// operations outside MPI_Win_flush there, with naps of 75 us in which others run: see
 // docs/decisions/0002-mpi.md.
 //
 // # Progress

@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
 	MPI_Comm comm, node;
 	int rank, size, node_rank, node_size;
-	int spare_cores;   // each rank of the machine has a core; 0 until they are counted
+	int yields;        // shim_wait yields before it naps
 	int await_results; // operations wait for their results before the flush: operations.c
 } shim_comm;
 
