@@ -11,7 +11,7 @@ GO ?= go
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup build run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm test-interrupt check-deep verify vet bench figures clean
+.PHONY: help setup build run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm test-interrupt check-deep verify vet lint bench figures clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -67,6 +67,14 @@ vet: setup ## go vet with and without cgo, and both MPIs
 	CGO_ENABLED=0 $(GO) vet ./...
 	$(GO) vet ./...
 	$(GO) vet -tags mpich ./...
+
+lint: setup ## .editorconfig, and golangci-lint with .golangci.yml; the first time builds it, three minutes of one core
+	@! git grep -nI -e '[[:blank:]]$$' 2>/dev/null || { echo "blanks at the ends of these lines: .editorconfig"; exit 1; }
+	@test -x $(LINTER) || { GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) && mv bin/tools/golangci-lint $(LINTER); }
+	$(LINTER) run --allow-parallel-runners ./...
+
+LINT_VERSION = v2.15.0
+LINTER = bin/tools/golangci-lint-$(LINT_VERSION)
 
 test-go: setup ## all packages without cgo: inproc, locks, hashtable, topology, program
 	CGO_ENABLED=0 scripts/tidy $(GO) test -timeout 20m ./...
