@@ -91,6 +91,7 @@ func (e *Event) values() string {
 			return "= " + bulk(e.Op.Data)
 		}
 		return "= " + strconv.FormatInt(e.Value, 10)
+	case StepFlush: // has no value
 	case StepAwait:
 		return e.Cond.String()
 	case StepWoke:
