@@ -33,6 +33,9 @@ func uncontended(b *testing.B, dc rmarw.DC, counters int, mode lock.Mode) {
 		if err != nil {
 			return err
 		}
+		if err := c.Barrier(); err != nil { // all counters have their phase
+			return err
+		}
 		if c.Rank() == 0 {
 			ctx := context.Background()
 			for b.Loop() {
