@@ -176,6 +176,7 @@ var faults = []struct {
 	}}},
 	{"Allgather mixes up ranks", "Allgather", badComm{allgather: func(c rma.Comm, words []int64) ([]int64, error) {
 		all, err := c.Allgather(words)
+		all = slices.Clone(all) // the ranks share it
 		slices.Reverse(all)
 		return all, err
 	}}},
