@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -56,7 +54,7 @@ type worker struct {
 	table lock.Table
 	m     lock.Mutex   // lock 0
 	rw    lock.RWMutex // the same, where it has a shared mode
-	data  *rma.Window  // the word that each lock guards, at its home
+	data  *guarded     // a word for each lock
 	rng   *rand.Rand
 	ctx   context.Context
 
@@ -74,7 +72,7 @@ func newWorker(c, locks rma.Comm, lck *Lock, cfg *Config) (*worker, error) {
 	if err = agree(c, cfg, err); err != nil {
 		return nil, err
 	}
-	data, err := c.Allocate(rma.DataSpec("bench data", (cfg.Locks+c.Size()-1)/c.Size()))
+	data, err := newGuarded(c, table, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,7 @@ func (w *worker) free() error {
 	if err := w.table.Free(); err != nil {
 		return err
 	}
-	return w.data.Free()
+	return w.data.w.Free()
 }
 
 func (w *worker) active() bool { return w.cfg.Mode != Latency || w.c.Rank() == 0 }
@@ -179,22 +177,22 @@ func (w *worker) release() error {
 func (w *worker) inside() error {
 	switch w.cfg.Mode {
 	case SOB:
-		home, disp := w.guarded()
+		home, disp := w.data.word(w.id, 0)
 		if w.mode == lock.Shared {
-			_, err := w.data.GetFlush(home, disp)
+			_, err := w.data.w.GetFlush(home, disp)
 			return err
 		}
-		return w.data.PutFlush(int64(w.c.Rank()), home, disp)
+		return w.data.w.PutFlush(int64(w.c.Rank()), home, disp)
 	case WCSB:
-		home, disp := w.guarded()
-		v, err := w.data.GetFlush(home, disp)
+		home, disp := w.data.word(w.id, 0)
+		v, err := w.data.w.GetFlush(home, disp)
 		if err != nil {
 			return err
 		}
 		w.spin()
 		if w.mode == lock.Exclusive {
 			w.writes++
-			return w.data.PutFlush(v+1, home, disp)
+			return w.data.w.PutFlush(v+1, home, disp)
 		}
 	}
 	return nil
@@ -205,12 +203,6 @@ func (w *worker) after() {
 	if w.cfg.Mode == WARB {
 		w.spin()
 	}
-}
-
-// guarded is the word that the held lock guards. The home of lock id is rank id mod Size,
-// so its word there is the one with index id/Size.
-func (w *worker) guarded() (home, disp int) {
-	return w.table.Home(w.id), w.id / w.c.Size()
 }
 
 // spin computes for 1 to 4 us.
@@ -224,44 +216,10 @@ func (w *worker) spin() {
 	}
 }
 
-// verify compares the counters of wcsb with the number of increments. Collective.
+// verify checks the counters of wcsb. Collective.
 func (w *worker) verify() error {
 	if w.cfg.Mode != WCSB {
 		return nil
 	}
-	sum, err := w.sum()
-	if err != nil {
-		return err
-	}
-	sums := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(sum)), uint64(w.writes))
-	_, err = rma.Combine(w.c, sums, func(all [][]byte) (none struct{}, err error) {
-		var found, made uint64
-		for _, sums := range all {
-			found += binary.LittleEndian.Uint64(sums)
-			made += binary.LittleEndian.Uint64(sums[8:])
-		}
-		if found != made {
-			err = fmt.Errorf("%d increments of the shared counter were made under lock %q and it holds %d: %w",
-				made, w.cfg.Lock, found, ErrExclusion)
-		}
-		return none, err
-	})
-	return err
-}
-
-// sum adds up the counters at the caller, reading many at once: there may be a billion.
-func (w *worker) sum() (int64, error) {
-	sum := int64(0)
-	buf := make([]int64, min(1<<16, w.data.Words()))
-	for d := 0; d < w.data.Words(); d += len(buf) {
-		buf = buf[:min(len(buf), w.data.Words()-d)]
-		w.data.GetBulk(buf, w.c.Rank(), d)
-		if err := w.data.Flush(w.c.Rank()); err != nil {
-			return 0, err
-		}
-		for _, v := range buf {
-			sum += v
-		}
-	}
-	return sum, nil
+	return w.data.verify(w.c, 0, w.writes, w.cfg.Lock)
 }

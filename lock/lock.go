@@ -71,14 +71,14 @@ type RWMutex interface {
 }
 
 // A Table is an array of locks whose words lie in one window (or in one window per
-// level of the machine). Opening one is collective. Locks are named by ids from 0;
-// lock id has its home at rank (Config.Home + id) mod Size.
+// level of the machine). Opening one is collective. Locks are named by ids from 0. The
+// homes that a table has get equally many locks, but for one; Home says which is where.
 //
 // A rank's Table handle belongs to one goroutine at a time, with all locks in it.
 type Table interface {
 	// Len is the number of locks.
 	Len() int
-	// Home is the rank whose memory holds the lock's central word.
+	// Home is the rank whose memory holds the lock's central word. All ranks get the same.
 	Home(id int) int
 
 	// Lock takes lock id. A lock without a shared mode takes Shared for Exclusive. Its

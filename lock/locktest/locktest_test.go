@@ -29,6 +29,9 @@ func init() {
 		return endless{t}, nil
 	}
 	lock.Register(tryless)
+	homed := info(oneHome)
+	homed.Name = "homed"
+	lock.Register(homed)
 	lock.Register(lock.Info{Name: "absent", Title: "not here", Fair: "none",
 		Open: func(rma.Comm, int, int) (lock.Table, error) { return nil, errUnsupported }})
 }
@@ -43,9 +46,10 @@ func (e endless) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	return e.Table.Lock(ctx, id, mode)
 }
 
-// TestRightLock: a lock without a fault passes, and so does one that cannot try.
+// TestRightLock: a lock without a fault passes, and so do one that cannot try, and one whose
+// locks are all at one rank.
 func TestRightLock(t *testing.T) {
-	for _, name := range []string{"toy", "tryless"} {
+	for _, name := range []string{"toy", "tryless", "homed"} {
 		t.Run(name, func(t *testing.T) { locktest.RunInproc(t, name) })
 	}
 }
@@ -75,7 +79,11 @@ func TestFaultsAreCaught(t *testing.T) {
 		{lonelyReaders, "Try/Held", false},
 		{oneWord, "Table/Independent", true},
 		{oneWord, "Table/AllAtOnce", true},
-		{wrongHome, "Table/Describes", false},
+		{shiftedHome, "Table/Describes", false},
+		{noHome, "Table/Describes", false},
+		{ownHome, "Table/Describes", false},
+		{fickleHome, "Table/Describes", false},
+		{unevenHome, "Table/Describes", false},
 		{exclusiveHandle, "Table/Describes", false},
 		{anyConfig, "Table/BadConfig", false},
 		{patientTry, "Try/Held", true},

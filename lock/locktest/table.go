@@ -21,6 +21,8 @@ var tableChecks = []check{
 	{"Allocations", checkAllocations},
 }
 
+// checkDescribes: a table has the locks that were asked for, with handles of the kind that
+// the registry says, and homes.
 func checkDescribes(p *probe) {
 	for _, home := range []int{0, p.Size() / 2, p.Size() - 1} {
 		t := p.table(100, home)
@@ -31,15 +33,44 @@ func checkDescribes(p *probe) {
 			p.Failf("a table of 100 locks has %d", n)
 		}
 		for id := range t.Len() {
-			p.Equal(fmt.Sprintf("the home of lock %d of a table at %d", id, home), int64(t.Home(id)), int64((home+id)%p.Size()))
 			if _, ok := t.Mutex(id).(lock.RWMutex); ok != p.info.Shared {
 				p.Failf("a handle is an RWMutex: %v; the registry says shared: %v", ok, p.info.Shared)
 			}
 		}
+		p.homes(t, home)
 		p.free(t)
 	}
 	if p.info.Title == "" || p.info.Fair == "" {
 		p.Failf("the registry has no title or fairness bound: %+v", p.info)
+	}
+}
+
+// homes checks what holds of homes, however a table spreads its locks: they are ranks, lock
+// 0's is the one that was asked for, all ranks are told the same, again and again, and those
+// that have locks have equally many, but for one.
+func (p *probe) homes(t lock.Table, first int) {
+	homes := make([]int64, t.Len())
+	locks := map[int64]int{}
+	for id := range homes {
+		homes[id] = int64(t.Home(id))
+		locks[homes[id]]++
+		if homes[id] < 0 || homes[id] >= int64(p.Size()) {
+			p.Failf("the home of lock %d is %d, want 0 to %d", id, homes[id], p.Size()-1)
+		}
+	}
+	for id, home := range homes {
+		p.Equal(fmt.Sprintf("the home of lock %d, asked again,", id), int64(t.Home(id)), home)
+	}
+	p.Equal("the home of lock 0", homes[0], int64(first))
+	for i, home := range p.GatherAll(homes) {
+		p.Equal(fmt.Sprintf("the home of lock %d, as rank %d is told,", i%len(homes), i/len(homes)), home, homes[i%len(homes)])
+	}
+	least, most := t.Len(), 0
+	for _, n := range locks {
+		least, most = min(least, n), max(most, n)
+	}
+	if most > least+1 {
+		p.Failf("a home has %d locks and another has %d", most, least)
 	}
 }
 

@@ -17,6 +17,7 @@ type toy struct {
 	n, home int
 	held    map[int]lock.Mode
 	fault   fault
+	asked   int // for homes
 }
 
 const (
@@ -36,7 +37,12 @@ const (
 	blindWriters    fault = "writers do not see readers"
 	lonelyReaders   fault = "readers keep readers out"
 	oneWord         fault = "all locks of a table are one"
-	wrongHome       fault = "locks are where they are not said to be"
+	shiftedHome     fault = "lock 0 is not at the home that was asked for"
+	noHome          fault = "a home is no rank"
+	ownHome         fault = "each rank names other homes"
+	fickleHome      fault = "a home changes"
+	unevenHome      fault = "a home has more locks than the others"
+	oneHome         fault = "all locks are at one rank" // which is no fault
 	anyConfig       fault = "a bad configuration is taken"
 	patientTry      fault = "TryLock waits"
 	boldTry         fault = "TryLock says yes"
@@ -81,8 +87,18 @@ func openToy(c rma.Comm, n, home int, f fault) (lock.Table, error) {
 func (t *toy) Len() int { return t.n }
 
 func (t *toy) Home(id int) int {
-	if t.fault == wrongHome {
+	t.asked++
+	switch {
+	case t.fault == shiftedHome:
 		id++
+	case t.fault == noHome && id == 1:
+		return -1
+	case t.fault == ownHome && id > 0:
+		id += t.w.Rank()
+	case t.fault == fickleHome && id == 7:
+		id += t.asked / 100
+	case t.fault == unevenHome && id < 10, t.fault == oneHome:
+		id = 0
 	}
 	return (t.home + id) % t.size
 }
@@ -98,6 +114,9 @@ func (t *toy) Free() error {
 func (t *toy) word(id int) (target, disp int) {
 	if t.fault == oneWord {
 		id = 0
+	}
+	if t.fault == oneHome {
+		return t.home, id
 	}
 	return (t.home + id) % t.size, id
 }

@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// guarded is the words that the locks of a table guard: as many for each lock as the
+// workload wants, at the lock's home, and no other lock's.
+type guarded struct {
+	w     *rma.Window
+	table lock.Table
+	each  int // words of a lock
+	step  int // locks with one number in their homes: id/step
+}
+
+// newGuarded opens the words. Collective.
+func newGuarded(c rma.Comm, table lock.Table, each int) (*guarded, error) {
+	g := &guarded{table: table, each: each, step: c.Size()}
+	if table.Len() > 1 {
+		step, err := agreedStep(c, table)
+		if err != nil {
+			return nil, err
+		}
+		g.step = step
+	}
+	var err error
+	g.w, err = c.Allocate(rma.DataSpec("bench data", each*((table.Len()+g.step-1)/g.step)))
+	return g, err
+}
+
+// agreedStep is the step of a table's homes. One rank looks at all of them, which may be
+// many. Collective.
+func agreedStep(c rma.Comm, table lock.Table) (int, error) {
+	var mine [1]int64
+	if c.Rank() == 0 {
+		mine[0] = int64(step(table, c.Size()))
+	}
+	all, err := c.Allgather(mine[:])
+	if err != nil {
+		return 0, err
+	}
+	if all[0] < 0 {
+		return 0, fmt.Errorf("the home of lock %d is %d, want 0 to %d: %w", ^all[0], table.Home(int(^all[0])), c.Size()-1, lock.ErrConfig)
+	}
+	return int(all[0]), nil
+}
+
+// step is hosts if each hosts locks, from lock 0 on, have different homes, as they have where
+// locks go round the hosts. Otherwise it is 1: each lock has a number of its own. It is ^id if
+// the home of lock id is no host.
+func step(table lock.Table, hosts int) int {
+	seen := make([]int, hosts) // by home: the round that last had it, from 1
+	step := hosts
+	for id := range table.Len() {
+		home := table.Home(id)
+		if home < 0 || home >= hosts {
+			return ^id
+		}
+		round := id/hosts + 1
+		if seen[home] == round {
+			step = 1
+		}
+		seen[home] = round
+	}
+	return step
+}
+
+// word is the place of a word of lock id, by its number from 0.
+func (g *guarded) word(id, number int) (host, disp int) {
+	return g.table.Home(id), id/g.step*g.each + number
+}
+
+// sum adds up the words of one number at the caller, reading many at once: there may be a
+// billion.
+func (g *guarded) sum(number int) (int64, error) {
+	sum := int64(0)
+	buf := make([]int64, min(1<<16*g.each, g.w.Words()))
+	for d := 0; d < g.w.Words(); d += len(buf) {
+		buf = buf[:min(len(buf), g.w.Words()-d)]
+		g.w.GetBulk(buf, g.w.Rank(), d)
+		if err := g.w.Flush(g.w.Rank()); err != nil {
+			return 0, err
+		}
+		for i := number; i < len(buf); i += g.each {
+			sum += buf[i]
+		}
+	}
+	return sum, nil
+}
+
+// verify compares the sum of the words of one number with the increments that the ranks made
+// of them under the lock. Collective.
+func (g *guarded) verify(c rma.Comm, number int, made int64, name string) error {
+	sum, err := g.sum(number)
+	if err != nil {
+		return err
+	}
+	sums := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(sum)), uint64(made))
+	_, err = rma.Combine(c, sums, func(all [][]byte) (none struct{}, err error) {
+		var found, made uint64
+		for _, sums := range all {
+			found += binary.LittleEndian.Uint64(sums)
+			made += binary.LittleEndian.Uint64(sums[8:])
+		}
+		if found != made {
+			err = fmt.Errorf("%d increments of the shared counter were made under lock %q and it holds %d: %w",
+				made, name, found, ErrExclusion)
+		}
+		return none, err
+	})
+	return err
+}
