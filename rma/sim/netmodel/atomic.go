@@ -32,18 +32,21 @@ func newUnit(m *Machine, nodes int, big bool) unit {
 	return u
 }
 
-// take has the unit of a node work on a word from t on, and says when it is done.
+// take has the unit of a node work for span on a word from t on, and says when the operation
+// has its lane, and when it is done.
 //
 // Lanes remember their last word only. That is enough: where the word's entry was
 // overwritten, its lane was the first one free, so all lanes are free later than it
 // was, and the operation waits long enough by waiting for any.
-func (u *unit) take(node int32, t int64, word uint64) int64 {
+func (u *unit) take(node int32, t int64, word uint64, span int64) (begins, done int64) {
 	l := u.lane[int(node)*u.lanes:][:u.lanes]
 	if u.byHash {
 		i := mix(word) % uint64(len(l))
-		l[i].free = max(t, l[i].free) + u.span
-		return l[i].free
+		begins = max(t, l[i].free)
+		l[i].free = begins + span
+		return begins, l[i].free
 	}
+	begins = t
 	start, first, least := t, 0, int64(math.MaxInt64)
 	busy := int(u.busy[node])
 	for i := 0; i < busy; {
@@ -64,11 +67,31 @@ func (u *unit) take(node int32, t int64, word uint64) int64 {
 		first = busy
 		busy++
 	} else {
-		start = max(start, least)
+		begins = max(t, least)
+		start = max(start, begins)
 	}
 	u.busy[node] = int32(busy)
-	l[first] = lane{start + u.span, word}
-	return start + u.span
+	l[first] = lane{start + span, word}
+	return begins, start + span
+}
+
+// lines are the lines of a node's memory that were read of late.
+type lines []lane
+
+// take has a line read at t or, if others read it, span after the last of them, and says when.
+func (l *lines) take(t int64, line uint64, span int64) int64 {
+	kept := (*l)[:0]
+	at := t
+	for _, b := range *l {
+		switch {
+		case b.word == line:
+			at = max(t, b.free)
+		case b.free > t:
+			kept = append(kept, b)
+		}
+	}
+	*l = append(kept, lane{at + span, line})
+	return at
 }
 
 // mix spreads neighbours; the finalizer of MurmurHash3.

@@ -334,13 +334,13 @@ func TestCalibrationReads(t *testing.T) {
 		rows = append(rows, row{machine: "cx3", what: fmt.Sprint("READ, QPs: ", x.qps), source: "RB S", measured: x.measured, unit: "M/s", model: allToAll(x.qps/40, 1), tolerance: 0.2, fit: true})
 	}
 
-	// Threads of one node read from another.
+	// Threads of one node read from another, each a line of its own.
 	threads := func(m *Machine, n, qps int, kind rma.Kind) float64 {
 		p := at(n, 1)
 		p.QPs = qps
 		l := load{net: network(t, m, p)}
 		for r := range n {
-			l.clients = append(l.clients, toWord(r, n, 0, kind, 16))
+			l.clients = append(l.clients, toWord(r, n, uint64(8*r), kind, 16))
 		}
 		rate, _ := l.run(1e6)
 		return rate
@@ -375,6 +375,21 @@ func TestCalibrationReads(t *testing.T) {
 	}
 	slow := with(t, m, "qpMissNs.READ", 36)
 	rows = append(rows, row{machine: "cx6", what: "READ, QPs: 4096, qpMissNs.READ at 36", source: "C6 S", measured: 21, unit: "M/s", model: threads(slow, 32, 128, rma.KindGet), tolerance: 0.05, fit: true})
+
+	// All threads read one line.
+	for _, x := range []struct {
+		machine  string
+		measured float64
+		known    float64
+		unmet    string
+	}{{"cx6", 21.3, 0, ""}, {"cx6", 4.6, 20, "C6's figure, which its author doubts: the low end of the band"}} {
+		l := load{net: network(t, load1(t, x.machine), at(32, 1))}
+		for r := range 32 {
+			l.clients = append(l.clients, toWord(r, 32, 0, rma.KindGet, 16))
+		}
+		rate, _ := l.run(1e6)
+		rows = append(rows, row{machine: x.machine, what: "READ, one line", source: "C6 S, CX-5", measured: x.measured, unit: "M/s", model: rate, tolerance: 0.1, fit: true, known: x.known, unmet: x.unmet})
+	}
 
 	// One core of an Aries node.
 	m = load1(t, "aries")

@@ -1,8 +1,14 @@
 package netmodel
 
-// connect notes that a rank has connections to a node, which are live on both sides
+// A pair is the ranks that share connections: one queue pair for a node.
+type pair struct {
+	last int32    // node to which it last was connected
+	live []uint64 // nodes to which it is, bit by bit
+}
+
+// connect notes that a pair has connections to a node, which are live on both sides
 // from their first use on.
-func (n *Net) connect(r *rankPlace, a, b int32, c *cost) {
+func (n *Net) connect(p *pair, a, b int32, c *cost) {
 	if c.datagram {
 		for _, i := range [2]int32{a, b} {
 			if q := &n.nic[i]; !q.datagram {
@@ -12,14 +18,14 @@ func (n *Net) connect(r *rankPlace, a, b int32, c *cost) {
 		}
 		return
 	}
-	r.last = b
-	if r.live == nil {
-		r.live = make([]uint64, (len(n.nic)+63)/64)
+	p.last = b
+	if p.live == nil {
+		p.live = make([]uint64, (len(n.nic)+63)/64)
 	}
-	if bit := uint64(1) << (b & 63); r.live[b>>6]&bit == 0 {
-		r.live[b>>6] |= bit
-		n.add(a, n.qps)
-		n.add(b, n.qps)
+	if bit := uint64(1) << (b & 63); p.live[b>>6]&bit == 0 {
+		p.live[b>>6] |= bit
+		n.add(a, int64(n.qps[b]))
+		n.add(b, int64(n.qps[b]))
 	}
 }
 

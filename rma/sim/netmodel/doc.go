@@ -10,7 +10,7 @@
 // nanoseconds; inside, 1/1024 ns. The same calls give the same times. The three
 // together cost 20 to 40 ns of CPU time with up to some thousands of ranks, up to 200 ns
 // with 65,536, whose connections no cache holds, and allocate nothing after the first
-// operation of a rank. State is some 60 bytes a rank, 100 bytes a node and 16 for each of its atomic
+// operation of a rank. State is some 110 bytes a rank, 180 bytes a node and 16 for each of its atomic
 // lanes; on machines with connections also one bit a node for every rank that uses the
 // network.
 //
@@ -39,23 +39,29 @@
 //     by itself. Put is a WRITE, Get a READ, CompareAndSwap a CAS, FetchAndOp and
 //     Accumulate an FAA, whatever their op; [Send] is a SEND, whose rttNs is twice one way.
 //  2. CPU. postNs to post, doorbellNs before for the first of a list, pollNs to see an
-//     answer; a rank's posts and polls do not overlap. maxRdAtomic is for the caller
-//     to keep to.
+//     answer; a rank's posts and polls do not overlap. With Placement.Coroutines those of
+//     a core's ranks do not either, and switchNs comes between two ranks'. A message
+//     takes serverNs more of one of Placement.Servers. maxRdAtomic bounds the READs and
+//     atomics of a connection; the caller keeps to it (Net.Connection).
 //  3. NIC. slotNs[verb][initiator or responder] of one server a NIC, which both sides
 //     draw on, first come, first served; a slot more for each packetB bytes.
 //  4. Atomic unit. An operation holds one of atomicLanes for wordNs. Operations on one
 //     word follow each other, and one that waits for its word holds its lane meanwhile:
 //     hot words block the others. With lanesByHash a word has a lane of its own
 //     choice. bigFootprintNs takes wordNs' place when a node registers more memory than its
-//     CPU's cache holds (Placement.BigFootprint).
-//  5. Connections. A rank opens Placement.QPs to a node, live on both sides from their
-//     first use. Of L live ones at a NIC qpCap are cached: 1 - qpCap/L of the
+//     CPU's cache holds (Placement.BigFootprint), and deviceWordNs where the word lies in
+//     the NIC's own memory ([Device]). With holBlocking an operation that comes behind an
+//     atomic waits until that has its lane. READs of one line of 64 bytes are lineReadNs
+//     apart; a bulk READ counts for its first line.
+//  5. Connections. A rank, or a group that shares them (Placement.Pair), opens
+//     Placement.QPs to a node, or with EachRank to each rank there, live on both sides
+//     from their first use. Of L live ones at a NIC qpCap are cached: 1 - qpCap/L of the
 //     operations take qpMissNs[verb] longer in their slot, on either side. Datagrams
 //     need one connection and never miss. Ranks of one node that go through the NIC
 //     take both slots of it and no hop, in loopback x rttNs. qpCap 0: no limit.
 //  6. Host. ownAtomicNs to touch a word of one's own cache, coreHandoverNs more when
-//     another core had it, by how near that core is. A rank that waits for a local word
-//     costs nothing but one hand-over when it wakes.
+//     another core had it, by how near that core is, and cpuStepNs for the code around
+//     it. A rank that waits for a local word costs nothing but one hand-over when it wakes.
 //
 // Points 7 to 9 are what to expect of it, the strongest first.
 //
@@ -71,7 +77,7 @@
 //	go test -v -run Calibration
 //
 // prints what was measured beside what the model does: round trips (T1), one hot word
-// (T2), distinct words (T3), saturation and connections (T4). The column "constants"
+// (T2), distinct words (T3), saturation and connections (T4), locks (T5). The column "constants"
 // says whether a constant was set by that very figure or the model's follows from others:
 // only the latter tell how good the model is. Round trips of small operations hold by
 // construction. What is measured and not met is marked so:
@@ -93,9 +99,8 @@
 // The model knows no congestion inside the fabric, no adaptive routing, no loss and no
 // retransmission; no limit on what a responder holds of one connection, no slowdown by
 // too many outstanding requests (x 0.74 on Connect-IB) or shared doorbells (cx6 beyond
-// 32 threads); hot READs of one cache line are as fast as others (4.6 to 21 M/s in the
-// source of cx6); NIC memory is no place for words. A packet's header costs nothing but
-// its slot. CPUs are never shared: more ranks than cores run as if they had one each. The
-// time to switch coroutines is the caller's, as no figure was found. Only operations that
-// a machine has are priced: a swap that must be a loop of CAS is issued as such.
+// 32 threads). A packet's header costs nothing but its slot. Of a shared CPU only posts,
+// polls and switches are known; what coroutines compute between them overlaps. Only
+// operations that a machine has are priced: a swap that must be a loop of CAS is issued as
+// such. Flights are of one length unless [Net.Jitter] stretches them.
 package netmodel

@@ -8,27 +8,34 @@ import (
 // host is what happens inside a node, and the time of a collective call.
 type host struct {
 	own, sibling, socket, other int64
+	step                        int64
+	change                      int64   // to another coroutine; 0 where ranks of a core are threads
 	message                     float64 // one way
 }
 
-func newHost(m *Machine) host {
+func newHost(m *Machine, coroutines bool) host {
 	ns := func(name string) int64 { return int64(math.Round(m.Value(name))) }
-	return host{
+	h := host{
 		own:     ns("ownAtomicNs"),
+		step:    ns("cpuStepNs"),
 		sibling: ns("coreHandoverNs.sibling"),
 		socket:  ns("coreHandoverNs.socket"),
 		other:   ns("coreHandoverNs.otherSocket"),
 		message: m.Value("rttNs.SEND") / 2,
 	}
+	if coroutines {
+		h.sibling, h.change = 0, ns("switchNs")
+	}
+	return h
 }
 
 // Near is the time of a rank's access to a word in node memory whose last access was
 // owner's; a negative owner is none.
 func (n *Net) Near(owner, rank int) int64 {
 	if owner == rank || owner < 0 {
-		return n.host.own
+		return n.host.own + n.host.step
 	}
-	return n.host.own + n.handover(owner, rank)
+	return n.host.own + n.host.step + n.handover(owner, rank)
 }
 
 // Woken is the time from a write in node memory to the going on of a rank that waits
@@ -37,7 +44,7 @@ func (n *Net) Woken(writer, waiter int) int64 {
 	if writer == waiter || writer < 0 {
 		return n.host.own
 	}
-	return n.handover(writer, waiter)
+	return n.handover(writer, waiter) + n.host.change
 }
 
 // handover is the time in which a cache line goes from one rank's core to another's.

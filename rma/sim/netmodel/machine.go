@@ -77,10 +77,12 @@ var fields = func() []field {
 	add(0, false, "ns", each("slotNs", ".initiator", ".responder")...)
 	add(0, false, "ns", "wordNs", "bigFootprintNs")
 	add(1, true, "lanes", "atomicLanes")
-	add(0, true, "0 or 1", "lanesByHash")
+	add(0, true, "0 or 1", "lanesByHash", "holBlocking")
+	add(0, false, "ns", "lineReadNs", "deviceWordNs")
 	add(0, true, "connections", "qpCap")
 	add(0, false, "ns", each("qpMissNs", "")...)
 	add(0, false, "ns", "ownAtomicNs", "coreHandoverNs.sibling", "coreHandoverNs.socket", "coreHandoverNs.otherSocket")
+	add(0, false, "ns", "cpuStepNs", "switchNs", "serverNs")
 	return f
 }()
 
@@ -174,7 +176,7 @@ func (p *Param) check(f field) error {
 			return fmt.Errorf("%g is not from %g to 1e9 %s", v, f.least, f.unit)
 		case f.whole && v != math.Trunc(v):
 			return fmt.Errorf("%g is not a whole number of %s", v, f.unit)
-		case f.name == "lanesByHash" && v > 1:
+		case f.unit == "0 or 1" && v > 1:
 			return fmt.Errorf("%g is neither 0 nor 1", v)
 		case f.name == "atomicLanes" && v > maxLanes:
 			return fmt.Errorf("%g is more than the %d lanes that are possible", v, maxLanes)

@@ -61,9 +61,9 @@ func TestMachines(t *testing.T) {
 func TestWeakConstants(t *testing.T) {
 	for name, want := range map[string][]string{
 		"aries": {"rttNs.CAS", "rttNs.FAA", "wordNs"},
-		"cx3":   nil,
-		"cx4":   {"wordNs", "lanesByHash"},
-		"cx6":   {"rttNs.READ", "rttNs.WRITE", "rttNs.CAS", "rttNs.FAA", "rttNs.SEND", "lanesByHash"},
+		"cx3":   {"cpuStepNs", "serverNs"},
+		"cx4":   {"wordNs", "lanesByHash", "holBlocking", "lineReadNs", "switchNs"},
+		"cx6":   {"rttNs.READ", "rttNs.WRITE", "rttNs.CAS", "rttNs.FAA", "rttNs.SEND", "lanesByHash", "holBlocking", "lineReadNs"},
 		"tcp":   {"slotNs.CAS.responder", "slotNs.FAA.responder"},
 	} {
 		m := load1(t, name)

@@ -6,6 +6,9 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
+// Device, added to the number of a word, says that the word is in the NIC's own memory.
+const Device uint64 = 1 << 63
+
 // Send is a kind of its own beside those of rma: a message by an unreliable datagram, with
 // which some locks notify the next holder. It takes effect when the receiver has polled it,
 // has no answer, and needs one connection a NIC for any number of receivers.
@@ -33,13 +36,19 @@ type Net struct {
 	word   int64 // on the wire, per 8 bytes
 	packet int   // words
 	rank   []rankPlace
+	pair   []pair
+	cpu    []cpu
 	nic    []nic
 	groups [][]int32
 	unit   unit
+	line   int64 // between two READs of one line
+	device int64 // span of the atomic unit for a word in NIC memory
+	hol    bool
 	qpCap  int64
-	qps    int64
+	qps    []int32 // connections of a pair towards a node
 	host   host
 	max    int
+	jitter jitter
 }
 
 // cost is what an operation of one kind takes in a quiet network.
@@ -52,27 +61,29 @@ type cost struct {
 	datagram       bool
 }
 
-// rankPlace is the place of one rank.
+// rankPlace is the place of one rank or memory node.
 type rankPlace struct {
-	node   int32
-	last   int32 // node to which it last was connected
-	core   int32
-	socket int32
-	cpu    server
-	live   []uint64 // nodes to which it has connections, bit by bit
+	node    int32
+	core    int32
+	socket  int32
+	cpu     int32
+	pair    int32
+	receive int64 // CPU for a message
 }
 
 // nic is the NIC of one node.
 type nic struct {
 	slots    server // one for both sides
 	out, in  server // the link, for operations of more than a word
+	fifo     int64  // when the last atomic has got its lane, if it holds up what comes after it
+	hot      lines
 	live     int64  // connections
 	misses   uint32 // probability of a miss, times 2^32
 	weyl     uint32
 	datagram bool
 }
 
-// New returns the idle network of a machine on which ranks lie as p says.
+// New returns the idle network of a machine on which ranks and memory nodes lie as p says.
 func New(m *Machine, p Placement) (*Net, error) {
 	nodes, err := p.check()
 	if err != nil {
@@ -89,25 +100,18 @@ func New(m *Machine, p Placement) (*Net, error) {
 		rank:   make([]rankPlace, len(p.Node)),
 		nic:    make([]nic, nodes),
 		unit:   newUnit(m, nodes, p.BigFootprint),
+		line:   ticks(m.Value("lineReadNs")),
+		device: ticks(m.Value("deviceWordNs")),
+		hol:    m.Value("holBlocking") != 0,
 		qpCap:  int64(m.Value("qpCap")),
-		qps:    int64(max(p.QPs, 1)),
-		host:   newHost(m),
+		host:   newHost(m, p.Coroutines),
 		max:    int(m.Value("maxRdAtomic")),
 	}
 	for k := range n.cost {
 		n.cost[k] = newCost(m, verb(rma.Kind(k)))
 	}
 	n.send = newCost(m, send)
-	for r := range n.rank {
-		q := &n.rank[r]
-		q.node, q.last, q.core = int32(p.Node[r]), -1, int32(r)
-		if p.Core != nil {
-			q.core = int32(p.Core[r])
-		}
-		if p.Socket != nil {
-			q.socket = int32(p.Socket[r])
-		}
-	}
+	n.place(m, &p)
 	for _, level := range p.Groups {
 		g := make([]int32, nodes)
 		for i := range g {
@@ -116,6 +120,45 @@ func New(m *Machine, p Placement) (*Net, error) {
 		n.groups = append(n.groups, g)
 	}
 	return n, nil
+}
+
+// place puts the ranks in their places, and shares out CPUs and connections.
+func (n *Net) place(m *Machine, p *Placement) {
+	type core struct{ node, core int }
+	cpus := map[core]int32{}
+	for r := range n.rank {
+		q := &n.rank[r]
+		q.node, q.core, q.cpu, q.pair, q.receive = int32(p.Node[r]), int32(r), int32(r), int32(r), n.poll
+		if p.Core != nil {
+			q.core = int32(p.Core[r])
+		}
+		if p.Socket != nil {
+			q.socket = int32(p.Socket[r])
+		}
+		if p.Pair != nil {
+			q.pair = int32(p.Pair[r])
+		}
+		if p.Coroutines {
+			c := core{p.Node[r], int(q.core)}
+			if _, ok := cpus[c]; !ok {
+				cpus[c] = int32(len(cpus))
+			}
+			q.cpu = cpus[c]
+		}
+	}
+	for _, r := range p.Servers {
+		n.rank[r].receive += ticks(m.Value("serverNs"))
+	}
+	n.cpu, n.pair = make([]cpu, len(n.rank)), make([]pair, len(n.rank))
+	for i := range n.pair {
+		n.pair[i].last, n.cpu[i].rank, n.cpu[i].change = -1, -1, ticks(m.Value("switchNs"))
+	}
+	n.qps = make([]int32, len(n.nic))
+	for _, q := range n.rank {
+		if p.EachRank || n.qps[q.node] == 0 {
+			n.qps[q.node] += int32(max(p.QPs, 1))
+		}
+	}
 }
 
 // newCost is the cost of a verb on a machine.
@@ -162,9 +205,12 @@ func verb(k rma.Kind) int {
 // Name is the name of the machine.
 func (n *Net) Name() string { return n.name }
 
-// MaxOutstanding is how many operations with an answer (Get and the atomics) a rank may have
-// on their way to one node. The caller of Issue must keep to it.
-func (n *Net) MaxOutstanding() int { return n.max }
+// Connection is the number of the connection by which a rank reaches a target, and how many
+// READs and atomics may be under way on it. The caller of Issue keeps to that.
+func (n *Net) Connection(from, to int) (id, limit int) {
+	b := n.rank[to].node
+	return int(n.rank[from].pair)*len(n.nic) + int(b), n.max * int(n.qps[b])
+}
 
 // Issue is called when a rank hands an operation to its NIC. It returns when the CPU is free
 // again, and when the operation arrives at the target's NIC. first: no other operation of
@@ -174,15 +220,15 @@ func (n *Net) Issue(now int64, from, to int, kind rma.Kind, words int, first boo
 	c := n.costOf(kind)
 	r := &n.rank[from]
 	a, b := r.node, n.rank[to].node
-	if n.qpCap > 0 && (r.last != b || c.datagram) {
-		n.connect(r, a, b, c)
+	if pair := &n.pair[r.pair]; n.qpCap > 0 && (pair.last != b || c.datagram) {
+		n.connect(pair, a, b, c)
 	}
 	own := &n.nic[a]
 	post := n.post
 	if first {
 		post += n.bell
 	}
-	t := r.cpu.take(in(now), post)
+	t := n.cpu[r.cpu].take(from, in(now), post)
 	free = out(t)
 	slot := c.initiator
 	if own.missed() {
@@ -198,7 +244,7 @@ func (n *Net) Issue(now int64, from, to int, kind rma.Kind, words int, first boo
 	if a == b {
 		return free, out(t + c.loop)
 	}
-	t += c.flight
+	t += n.jitter.of(c.flight)
 	if n.groups != nil {
 		t += n.hops(a, b) * n.hop
 	}
@@ -220,15 +266,25 @@ func (n *Net) Serve(now int64, from, to int, kind rma.Kind, words int, word uint
 		length := int64(words-1) * n.word
 		t = max(t, target.in.take(t-length, length))
 	}
-	t = target.slots.take(t, slot)
+	t = target.slots.take(max(t, target.fifo), slot)
 	if words > 1 {
 		target.slots.left += int64((words-1)/n.packet) * c.responder
 	}
-	if c.atomic {
-		t = n.unit.take(b, t, word)
-	}
-	if c.datagram {
-		t = n.rank[to].cpu.take(t, n.poll)
+	switch {
+	case c.atomic:
+		span := n.unit.span
+		if word&Device != 0 && n.device > 0 {
+			span = n.device
+		}
+		var begins int64
+		if begins, t = n.unit.take(b, t, word, span); n.hol {
+			target.fifo = begins
+		}
+	case c.brings && n.line > 0:
+		t = target.hot.take(t, word>>3, n.line)
+	case c.datagram:
+		r := &n.rank[to]
+		t = n.cpu[r.cpu].take(to, t, r.receive)
 	}
 	return out(t)
 }
@@ -250,7 +306,7 @@ func (n *Net) Reply(now int64, from, to int, kind rma.Kind, words int) (done int
 	if a == b {
 		t += c.loop
 	} else {
-		t += c.flight
+		t += n.jitter.of(c.flight)
 		if n.groups != nil {
 			t += n.hops(a, b) * n.hop
 		}
@@ -258,5 +314,5 @@ func (n *Net) Reply(now int64, from, to int, kind rma.Kind, words int) (done int
 	if length > 0 {
 		t = max(t, n.nic[a].in.take(t-length, length))
 	}
-	return out(r.cpu.take(t, n.poll))
+	return out(n.cpu[r.cpu].take(from, t, n.poll))
 }

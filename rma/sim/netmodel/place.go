@@ -8,9 +8,9 @@ import (
 // ErrPlacement is wrapped by what New refuses.
 var ErrPlacement = errors.New("not a placement")
 
-// A Placement says where the ranks of a job are.
+// A Placement says where the ranks of a job are, and after them its memory nodes.
 type Placement struct {
-	Node []int // of each rank, from 0
+	Node []int // of each rank, from 0, and then of each memory node
 	// Groups says, for each level above the nodes, the lowest first, to which of its
 	// switches, racks ... each node belongs. None: all nodes are at one switch. A pair of
 	// nodes whose lowest common level is number l (from 0; len(Groups) for none) is 2l
@@ -19,10 +19,19 @@ type Placement struct {
 	// Core and Socket of each rank inside its node. No Core: each rank has its own. No
 	// Socket: a node has one.
 	Core, Socket []int
-	// QPs is the number of connections that a rank opens towards a node; 0 for one, by
-	// which it reaches all memory there. Code that connects every thread with every
-	// other opens as many as the node has threads.
-	QPs int
+	// Coroutines says that the ranks of one core are coroutines of one thread, and not
+	// threads of the core: they share its CPU, and a change from one to the other takes
+	// switchNs.
+	Coroutines bool
+	// Servers are ranks that serve messages: each takes serverNs of their CPU.
+	Servers []int
+	// Pair is the number of each rank's group of ranks that share connections, less than
+	// len(Node); nil: none do. Ranks of one group are on one node.
+	Pair []int
+	// QPs is the number of connections that a group opens towards a node, or with EachRank
+	// towards each rank and memory node there; 0 for one.
+	QPs      int
+	EachRank bool
 	// BigFootprint says that the registered memory of a node exceeds the CPU's cache.
 	BigFootprint bool
 }
@@ -55,6 +64,24 @@ func (p *Placement) check() (int, error) {
 	}
 	if p.QPs < 0 || p.QPs > 1<<16 {
 		return refuse("%d connections from a rank to a node", p.QPs)
+	}
+	for _, r := range p.Servers {
+		if r < 0 || r >= len(p.Node) {
+			return refuse("server %d is none of %d ranks", r, len(p.Node))
+		}
+	}
+	if p.Pair != nil && len(p.Pair) != len(p.Node) {
+		return refuse("connection groups of %d of %d ranks", len(p.Pair), len(p.Node))
+	}
+	of := map[int]int{} // group -> its node
+	for r, g := range p.Pair {
+		if g < 0 || g >= len(p.Node) {
+			return refuse("rank %d is in connection group %d of at most %d", r, g, len(p.Node))
+		}
+		if n, ok := of[g]; ok && n != p.Node[r] {
+			return refuse("rank %d of node %d shares connections with a rank of node %d", r, p.Node[r], n)
+		}
+		of[g] = p.Node[r]
 	}
 	return nodes, nil
 }

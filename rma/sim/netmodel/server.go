@@ -17,3 +17,21 @@ func (s *server) take(t, work int64) (done int64) {
 	s.left += work
 	return t + s.left
 }
+
+// A cpu is what runs one rank, or the coroutines of a core.
+type cpu struct {
+	server
+	rank   int // that ran last; -1 for none
+	change int64
+}
+
+// take has a rank work, after a switch if another one ran.
+func (c *cpu) take(rank int, t, work int64) (done int64) {
+	if c.rank != rank {
+		if c.rank >= 0 {
+			work += c.change
+		}
+		c.rank = rank
+	}
+	return c.server.take(t, work)
+}
