@@ -310,22 +310,23 @@ func (h *injector) deliverDelayed() error {
 	return err
 }
 
-func (t *mutantTransport) Await(target, disp int, c rma.Cond) (int64, error) {
+func (t *mutantTransport) Await(q rma.Waiting) (int, int64, error) {
 	if err := t.injector.deliverDelayed(); err != nil {
-		return 0, err
+		return -1, 0, err
 	}
-	o := rma.Operation{Target: target, Disp: disp}
-	if t.injector.step(t, awaitStep, &o, t.name("Await", target, disp)) {
-		v := t.now(target, disp, t.free())
+	a := &q.Words[0]
+	o := rma.Operation{Target: a.Target, Disp: a.Disp}
+	if t.injector.step(t, awaitStep, &o, t.name("Await", a.Target, a.Disp)) {
+		v := t.now(a.Target, a.Disp, t.free())
 		switch {
 		case t.err != nil:
-			return v, t.err
-		case t.injector.verdict.Mutation == NoWait || c.Holds(v):
-			return v, nil
+			return -1, v, t.err
+		case t.injector.verdict.Mutation == NoWait || a.Cond.Holds(v):
+			return 0, v, nil
 		}
-		c = rma.NotEqual(v)
+		a.Cond = rma.NotEqual(v)
 	}
-	return t.Transport.Await(target, disp, c)
+	return t.Transport.Await(q)
 }
 
 func (t *mutantTransport) Backoff(target, disp int, seen int64, try int) error {

@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"math"
 	"strconv"
 	"sync/atomic"
 	"unsafe"
@@ -21,22 +22,32 @@ const (
 type Cond struct {
 	Rel   Rel
 	Value int64
+	Mask  int64 // the bits of the word that count; 0 for all
 }
 
 // Equal holds for words equal to v.
-func Equal(v int64) Cond { return Cond{RelEqual, v} }
+func Equal(v int64) Cond { return Cond{Rel: RelEqual, Value: v} }
 
 // NotEqual holds for words other than v.
-func NotEqual(v int64) Cond { return Cond{RelNotEqual, v} }
+func NotEqual(v int64) Cond { return Cond{Rel: RelNotEqual, Value: v} }
 
 // Less holds for words less than v, signed.
-func Less(v int64) Cond { return Cond{RelLess, v} }
+func Less(v int64) Cond { return Cond{Rel: RelLess, Value: v} }
 
 // AtLeast holds for words equal to v or greater, signed.
-func AtLeast(v int64) Cond { return Cond{RelAtLeast, v} }
+func AtLeast(v int64) Cond { return Cond{Rel: RelAtLeast, Value: v} }
+
+// In is the condition on the bits of mask alone; the others count as 0.
+func (c Cond) In(mask int64) Cond {
+	c.Mask = mask
+	return c
+}
 
 // Holds reports whether a word's value satisfies the condition.
 func (c Cond) Holds(v int64) bool {
+	if c.Mask != 0 {
+		v &= c.Mask
+	}
 	switch c.Rel {
 	case RelEqual:
 		return v == c.Value
@@ -50,7 +61,37 @@ func (c Cond) Holds(v int64) bool {
 }
 
 func (c Cond) String() string {
-	return [...]string{"==", "!=", "<", ">="}[c.Rel&3] + " " + strconv.FormatInt(c.Value, 10)
+	s := [...]string{"==", "!=", "<", ">="}[c.Rel&3] + " " + strconv.FormatInt(c.Value, 10)
+	if c.Mask != 0 {
+		s += " in " + strconv.FormatUint(uint64(c.Mask), 16)
+	}
+	return s
+}
+
+// Forever is a limit that never comes.
+const Forever int64 = math.MaxInt64
+
+// A Wait is a word and the condition on it.
+type Wait struct {
+	Target, Disp int
+	Cond         Cond
+}
+
+// Waiting is what a rank waits for: one of N words, until a moment of Comm.Now.
+type Waiting struct {
+	Words [2]Wait
+	N     int // 1 or 2
+	Until int64
+}
+
+// Found is the index of the first condition that holds for what a rank read, or -1.
+func (q *Waiting) Found(v *[2]int64) int {
+	for i := range q.N {
+		if q.Words[i].Cond.Holds(v[i]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Await waits until the word satisfies c and returns the value that did. The word
@@ -68,21 +109,47 @@ func (w *Window) Await(target, disp int, c Cond) (int64, error) {
 		if v := atomic.LoadInt64(p); c.Holds(v) {
 			return v, nil
 		}
-		return w.t.Await(target, disp, c)
 	}
-	o := Operation{Kind: KindGet, Target: target, Disp: disp}
-	if err := w.check(&o); err != nil {
-		w.fail(err)
-	}
-	if err := w.takeErr(); err != nil {
-		return 0, err
-	}
-	if p := w.near(target, disp, o.Class); p != nil {
-		if v := atomic.LoadInt64(p); c.Holds(v) {
-			return v, nil
+	_, v, err := w.await(Waiting{Words: [2]Wait{{target, disp, c}}, N: 1, Until: Forever})
+	return v, err
+}
+
+// AwaitUntil is Await with a limit, a moment of Comm.Now. It reports whether the condition
+// held; if not, the limit has passed. It may return a little after the limit.
+func (w *Window) AwaitUntil(target, disp int, c Cond, until int64) (v int64, held bool, err error) {
+	which, v, err := w.await(Waiting{Words: [2]Wait{{target, disp, c}}, N: 1, Until: until})
+	return v, which == 0 && err == nil, err
+}
+
+// AwaitEither waits until one of two words of the window satisfies its condition, or until a
+// limit, which may be [Forever]. It returns the index of the word and its value; the index is
+// -1 if the limit has passed. If both conditions hold, it is 0. It costs an operation per
+// poll and word where a word is far.
+func (w *Window) AwaitEither(a, b Wait, until int64) (which int, v int64, err error) {
+	return w.await(Waiting{Words: [2]Wait{a, b}, N: 2, Until: until})
+}
+
+// await is the way of all waits.
+func (w *Window) await(q Waiting) (which int, v int64, err error) {
+	for i := range q.N {
+		o := Operation{Kind: KindGet, Target: q.Words[i].Target, Disp: q.Words[i].Disp}
+		if err := w.check(&o); err != nil {
+			w.fail(err)
+			break
 		}
 	}
-	return w.t.Await(target, disp, c)
+	if err := w.takeErr(); err != nil {
+		return -1, 0, err
+	}
+	for i := range q.N {
+		if part := w.shared(q.Words[i].Target, q.Words[i].Disp, reading); part != nil {
+			v := atomic.LoadInt64((*int64)(unsafe.Add(part, q.Words[i].Disp*8)))
+			if q.Words[i].Cond.Holds(v) {
+				return i, v, nil
+			}
+		}
+	}
+	return w.t.Await(q)
 }
 
 // Backoff pauses before the caller tries an operation on a word again: the last

@@ -18,11 +18,14 @@ type Comm interface {
 	Rank() int  // of the caller, from 0
 	Size() int  // number of ranks
 	Node() Node // of the caller
+	// MemoryNodes is the number of the job's memory nodes, for windows of Spec.Hosts
+	// MemoryNodes; usually 0.
+	MemoryNodes() int
 
 	// Split makes one Comm per color of the ranks that passed it, ordered by key and
 	// then by rank. A rank with a negative color gets nil.
 	Split(color, key int) (Comm, error)
-	// Allocate opens a window of spec.Words() zeroed words per rank.
+	// Allocate opens a window of spec.Words() zeroed words per host.
 	Allocate(spec Spec) (*Window, error)
 
 	// Barrier returns when all ranks have called it.
@@ -31,7 +34,7 @@ type Comm interface {
 	// number. The result is not to be changed: ranks may share it.
 	Allgather(words []int64) ([]int64, error)
 
-	Now() int64       // nanoseconds since some moment; monotonic; not comparable between ranks
+	Now() int64       // nanoseconds since some moment, the same for ranks of a node; monotonic
 	Sleep(ns int64)   // lets time pass; other goroutines and the transport go on
 	Describe() string // the transport in a line: library, version, component
 }

@@ -26,30 +26,36 @@ var (
 type AccessError struct {
 	Window string // name of the window
 	Op     string // operation, as in "FetchAndOp(SUM)"
-	Target int    // rank
+	Target int    // rank, or memory node
 	Disp   int    // first displacement, in words
 	Words  int    // length, in words
-	Size   int    // ranks of the window
-	Limit  int    // words per rank
+	Size   int    // hosts of the window
+	Limit  int    // words per host
+	Hosts  Hosts
 	Word   string // name and class of the word, when in range
 	Err    error
 }
 
 func (e *AccessError) Error() string {
+	host := "rank"
+	if e.Hosts == MemoryNodes {
+		host = "memory node"
+	}
+	at := fmt.Sprintf("rma: window %q: %s at %s %d", e.Window, e.Op, host, e.Target)
 	switch e.Err {
 	case ErrRank:
-		return fmt.Sprintf("rma: window %q: %s at rank %d, displacement %d: %v (the window has ranks 0 to %d)",
-			e.Window, e.Op, e.Target, e.Disp, e.Err, e.Size-1)
-	case ErrDisp:
-		if e.Words != 1 {
-			return fmt.Sprintf("rma: window %q: %s at rank %d, displacements %d to %d: %v (each rank has words 0 to %d)",
-				e.Window, e.Op, e.Target, e.Disp, e.Disp+e.Words-1, e.Err, e.Limit-1)
+		if e.Size == 0 {
+			return fmt.Sprintf("%s, displacement %d: %v (the job has no memory nodes)", at, e.Disp, e.Err)
 		}
-		return fmt.Sprintf("rma: window %q: %s at rank %d, displacement %d: %v (each rank has words 0 to %d)",
-			e.Window, e.Op, e.Target, e.Disp, e.Err, e.Limit-1)
+		return fmt.Sprintf("%s, displacement %d: %v (the window has %ss 0 to %d)", at, e.Disp, e.Err, host, e.Size-1)
+	case ErrDisp:
+		where := fmt.Sprintf("displacement %d", e.Disp)
+		if e.Words != 1 {
+			where = fmt.Sprintf("displacements %d to %d", e.Disp, e.Disp+e.Words-1)
+		}
+		return fmt.Sprintf("%s, %s: %v (each %s has words 0 to %d)", at, where, e.Err, host, e.Limit-1)
 	}
-	return fmt.Sprintf("rma: window %q: %s at rank %d, displacement %d, word %s: %v",
-		e.Window, e.Op, e.Target, e.Disp, e.Word, e.Err)
+	return fmt.Sprintf("%s, displacement %d, word %s: %v", at, e.Disp, e.Word, e.Err)
 }
 
 func (e *AccessError) Unwrap() error { return e.Err }

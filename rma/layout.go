@@ -5,7 +5,7 @@ package rma
 type layout struct {
 	spans []span
 	// updatable has a bit for each of the first words of the window: set if CPU atomics
-	// may change the word, which they may not with a flag word.
+	// may change the word, which they may not with a flag or plain word.
 	updatable []uint64
 }
 
@@ -37,7 +37,7 @@ func newLayout(s *Spec) layout {
 	n := min(end, tableWords)
 	l.updatable = make([]uint64, (n+63)/64)
 	for disp := range n {
-		if l.class(disp) != Flag {
+		if c := l.class(disp); c == Far || c == Near {
 			l.updatable[disp/64] |= 1 << (disp % 64)
 		}
 	}

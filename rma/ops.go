@@ -20,7 +20,7 @@ func (w *Window) Put(v int64, target, disp int) {
 	part := unsafe.Pointer(nil)
 	if uint(target) < w.flat && uint(disp) < w.words {
 		part = unsafe.Add(w.base, uintptr(target)*w.stride)
-	} else if part = w.shared(target, disp, false); part == nil {
+	} else if part = w.shared(target, disp, writing); part == nil {
 		w.issue(Operation{Kind: KindPut, Target: target, Disp: disp, Operand: v})
 		return
 	}
@@ -99,8 +99,8 @@ func (w *Window) Flush(target int) error {
 // flushFar is Flush but for the short way, which is inlined.
 func (w *Window) flushFar(target int) error {
 	if uint(target) >= uint(w.size) {
-		w.fail(&AccessError{Window: w.spec.Name, Op: "Flush", Target: target, Size: w.size, Err: ErrRank})
-		target = w.rank
+		w.fail(w.refuseTarget("Flush", target))
+		return w.takeErr()
 	}
 	return w.flush(target)
 }
@@ -122,6 +122,7 @@ func (w *Window) flush(target int) error {
 			w.fail(err)
 		}
 		w.release(target)
+		w.fences.flushed(target)
 	}
 	return w.takeErr()
 }
@@ -164,7 +165,7 @@ func (w *Window) GetFlush(target, disp int) (int64, error) {
 	if uint(target) < w.flat && uint(disp) < w.words {
 		return atomic.LoadInt64((*int64)(unsafe.Add(w.base, uintptr(target)*w.stride+uintptr(disp)*8))), nil
 	}
-	if part := w.shared(target, disp, false); part != nil {
+	if part := w.shared(target, disp, reading); part != nil {
 		return atomic.LoadInt64((*int64)(unsafe.Add(part, disp*8))), nil
 	}
 	return w.result(w.issue(Operation{Kind: KindGet, Target: target, Disp: disp}), target)
@@ -198,7 +199,7 @@ func (w *Window) FetchAndOpFlush(operand int64, target, disp int, op Op) (int64,
 	part := unsafe.Pointer(nil)
 	if uint(target) < w.flat && uint(disp) < w.words && op <= NoOp {
 		part = unsafe.Add(w.base, uintptr(target)*w.stride)
-	} else if part = w.shared(target, disp, true); part == nil || op > NoOp {
+	} else if part = w.shared(target, disp, updating); part == nil || op > NoOp {
 		return w.result(w.issue(Operation{Kind: KindFetchAndOp, Op: op, Target: target, Disp: disp, Operand: operand}), target)
 	}
 	p := (*int64)(unsafe.Add(part, disp*8))
@@ -231,7 +232,7 @@ func (w *Window) CompareAndSwapFlush(v, cmp int64, target, disp int) (int64, err
 	part := unsafe.Pointer(nil)
 	if uint(target) < w.flat && uint(disp) < w.words {
 		part = unsafe.Add(w.base, uintptr(target)*w.stride)
-	} else if part = w.shared(target, disp, true); part == nil {
+	} else if part = w.shared(target, disp, updating); part == nil {
 		return w.result(w.issue(Operation{Kind: KindCompareAndSwap, Target: target, Disp: disp, Operand: v, Compare: cmp}), target)
 	}
 	p := (*int64)(unsafe.Add(part, disp*8))
@@ -279,14 +280,11 @@ func (o *Operation) ParkedOn(part unsafe.Pointer) bool {
 // unflushed is what a result holds before its Flush: garbage that shows.
 const unflushed = -0x5ADF1A5B0B5E55ED
 
-// shared is the part of a node-mate in a job on several nodes, if the CPU may touch a word
-// of it now, and with update change it by an atomic; else nil. It is nil while operations
-// are pending, which a Flush of that rank must complete first, or an error is.
-func (w *Window) shared(target, disp int, update bool) unsafe.Pointer {
-	if w.mem == nil || w.far != 0 || w.err != nil || uint(disp) >= w.words {
-		return nil
-	}
-	if c := w.layout.class(disp); c == Far || update && c == Flag {
+// shared is the part of a node-mate in a job on several nodes, if the CPU may do a to a word
+// of it now; else nil. It is nil while operations are pending, which a Flush of that rank must
+// complete first, or an error is.
+func (w *Window) shared(target, disp int, a access) unsafe.Pointer {
+	if w.mem == nil || w.far != 0 || w.err != nil || uint(disp) >= w.words || w.cpu[w.layout.class(disp)]&a == 0 {
 		return nil
 	}
 	i := w.node.index(target)
@@ -296,16 +294,31 @@ func (w *Window) shared(target, disp int, update bool) unsafe.Pointer {
 	return unsafe.Add(w.mem, uintptr(i)*w.stride)
 }
 
-// near is the address of a word that the CPU reaches and may touch, or nil.
-func (w *Window) near(target, disp int, c Class) *int64 {
-	if w.mem == nil || w.all == 0 && c == Far {
+// near is the address of the first word of an operation, if the CPU may do it; else nil.
+func (w *Window) near(o *Operation) *int64 {
+	if w.mem == nil || w.cpu[o.Class]&o.access() == 0 {
 		return nil
 	}
-	i := w.node.index(target)
+	if o.Class == Far && w.all == 0 && w.far > 0 {
+		return nil // a pending operation may be on the same word
+	}
+	i := w.node.index(o.Target)
 	if i < 0 {
 		return nil
 	}
-	return (*int64)(unsafe.Add(w.mem, uintptr(i)*w.stride+uintptr(disp)*8))
+	return (*int64)(unsafe.Add(w.mem, uintptr(i)*w.stride+uintptr(o.Disp)*8))
+}
+
+// access is what the operation does to its words.
+func (o *Operation) access() access {
+	switch o.Kind {
+	case KindGet, KindGetBulk:
+		return reading
+	case KindPut, KindPutBulk:
+		return writing
+	case KindAccumulate, KindFetchAndOp, KindCompareAndSwap:
+	}
+	return updating
 }
 
 // issue is the way of every operation that has no short one.
@@ -326,8 +339,15 @@ func (w *Window) issue(o Operation) Result {
 		w.fail(w.refuse(&o, ErrPending))
 		return Result(r)
 	}
-	if p := w.near(o.Target, o.Disp, o.Class); p != nil {
-		w.apply(p, &o)
+	if w.fences.n > 0 {
+		o.Epoch = w.fences.of(o.Target)
+	}
+	if p := w.near(&o); p != nil {
+		if err := w.flushBefore(&o); err != nil {
+			w.fail(err)
+		} else {
+			w.apply(p, &o)
+		}
 		return Result(r)
 	}
 	w.far++
@@ -405,7 +425,7 @@ func (w *Window) check(o *Operation) error {
 		if o.Kind != KindGet && !w.node.Has(o.Target) {
 			return w.refuse(o, ErrClass)
 		}
-	case Flag:
+	case Flag, Plain:
 		switch o.Kind {
 		case KindAccumulate, KindFetchAndOp, KindCompareAndSwap:
 			return w.refuse(o, ErrClass)
@@ -416,6 +436,11 @@ func (w *Window) check(o *Operation) error {
 	return nil
 }
 
+// refuseTarget makes the AccessError of a call for a target that the window does not have.
+func (w *Window) refuseTarget(call string, target int) error {
+	return &AccessError{Window: w.spec.Name, Op: call, Target: target, Size: w.size, Hosts: w.spec.Hosts, Err: ErrRank}
+}
+
 // refuse makes the AccessError of an operation.
 func (w *Window) refuse(o *Operation, why error) error {
 	name := o.Kind.String()
@@ -424,7 +449,7 @@ func (w *Window) refuse(o *Operation, why error) error {
 	}
 	e := &AccessError{
 		Window: w.spec.Name, Op: name, Target: o.Target, Disp: o.Disp, Words: o.Words(),
-		Size: w.size, Limit: int(w.words), Err: why,
+		Size: w.size, Limit: int(w.words), Hosts: w.spec.Hosts, Err: why,
 	}
 	if why == ErrClass || why == ErrPending {
 		e.Word = w.spec.WordName(o.Disp) + " (" + w.spec.Class(o.Disp).String() + ")"

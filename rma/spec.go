@@ -9,9 +9,11 @@ import (
 type Class uint8
 
 const (
-	Far  Class = iota // everybody, through the transport's atomics
-	Near              // changed by ranks of one node only, with CPU atomics; other nodes may Get it
-	Flag              // one writer at a time, by Put; read by Get; no atomics
+	Far     Class = iota // everybody, through the transport's atomics
+	Near                 // changed by ranks of one node only, with CPU atomics; other nodes may Get it
+	Flag                 // one writer at a time, by Put; read by Get; no atomics
+	Plain                // several writers, by Put, the last one wins; read by Get; no atomics
+	Classes              // their number
 )
 
 func (c Class) String() string {
@@ -22,14 +24,17 @@ func (c Class) String() string {
 		return "near"
 	case Flag:
 		return "flag"
+	case Plain:
+		return "plain"
 	}
 	return "class(" + strconv.Itoa(int(c)) + ")"
 }
 
 // A Word is one line in the table of words of a protocol.
 type Word struct {
-	Name  string // as in the paper; appears in errors and traces
-	Class Class
+	Name   string // as in the paper; appears in errors and traces
+	Class  Class
+	Fields []Field // the parts of a packed word, or nil
 }
 
 // A Region is Count records of the same words, one after the other: the queue
@@ -39,11 +44,20 @@ type Region struct {
 	Count int
 }
 
-// A Spec describes the words that every rank contributes to a window: its
+// Hosts says whose memory the words of a window are in.
+type Hosts uint8
+
+const (
+	Ranks       Hosts = iota // each rank of the Comm
+	MemoryNodes              // each memory node of the job, which has memory and runs no program
+)
+
+// A Spec describes the words that every host contributes to a window: its
 // regions, in order, without gaps.
 type Spec struct {
 	Name    string // in errors and traces
 	Regions []Region
+	Hosts   Hosts
 }
 
 // DataSpec is the Spec of plain data: n words of class Flag.
@@ -56,7 +70,7 @@ func CounterSpec(name string, n int) Spec {
 	return Spec{Name: name, Regions: []Region{{Words: []Word{{Name: "count", Class: Far}}, Count: n}}}
 }
 
-// Words is the number of words that a rank contributes.
+// Words is the number of words that a host contributes.
 func (s Spec) Words() int {
 	n := 0
 	for i := range s.Regions {
@@ -109,13 +123,27 @@ func (s Spec) WordName(disp int) string {
 	return name
 }
 
-// maxWords bounds a rank's part so that byte offsets cannot overflow.
+// maxWords bounds a host's part so that byte offsets cannot overflow.
 const maxWords = 1 << 48
 
-// Validate reports what is wrong with a Spec. Backends call it in Allocate.
+// Validate reports what is wrong with the Spec of a window of c. Backends call it in Allocate.
+func Validate(c Comm, s Spec) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if s.Hosts == MemoryNodes && c.MemoryNodes() == 0 {
+		return fmt.Errorf("rma: window %q is for memory nodes, and the job has none: %w", s.Name, ErrSpec)
+	}
+	return nil
+}
+
+// Validate reports what is wrong with a Spec.
 func (s Spec) Validate() error {
 	if s.Name == "" {
 		return fmt.Errorf("rma: a window needs a name: %w", ErrSpec)
+	}
+	if s.Hosts > MemoryNodes {
+		return fmt.Errorf("rma: window %q has unknown hosts %d: %w", s.Name, s.Hosts, ErrSpec)
 	}
 	total := 0
 	for i := range s.Regions {
@@ -128,14 +156,20 @@ func (s Spec) Validate() error {
 				s.Name, i, r.Count, maxWords/len(r.Words), ErrSpec)
 		}
 		for _, w := range r.Words {
-			if w.Class > Flag {
+			if w.Class >= Classes {
 				return fmt.Errorf("rma: window %q: word %s has unknown %v: %w", s.Name, w.Name, w.Class, ErrSpec)
+			}
+			if w.Class == Near && s.Hosts == MemoryNodes {
+				return fmt.Errorf("rma: window %q: word %s is near, and a memory node has no CPU: %w", s.Name, w.Name, ErrSpec)
+			}
+			if err := checkFields(w.Fields); err != nil {
+				return fmt.Errorf("rma: window %q: word %s: %w", s.Name, w.Name, err)
 			}
 		}
 		total += len(r.Words) * r.Count
 	}
 	if total == 0 || total > maxWords {
-		return fmt.Errorf("rma: window %q has %d words per rank, want 1 to %d: %w", s.Name, total, maxWords, ErrSpec)
+		return fmt.Errorf("rma: window %q has %d words per host, want 1 to %d: %w", s.Name, total, maxWords, ErrSpec)
 	}
 	return nil
 }
@@ -151,11 +185,16 @@ func (s Spec) Fingerprint() int64 {
 		h = (h ^ 0xff) * 1099511628211
 	}
 	add(s.Name)
+	add(strconv.Itoa(int(s.Hosts)))
 	for i := range s.Regions {
 		add(strconv.Itoa(s.Regions[i].Count))
 		for _, w := range s.Regions[i].Words {
 			add(w.Name)
 			add(w.Class.String())
+			for _, f := range w.Fields {
+				add(f.Name)
+				add(strconv.Itoa(int(f.Shift)<<8 | int(f.Bits)))
+			}
 		}
 	}
 	return int64(h)

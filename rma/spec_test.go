@@ -9,10 +9,10 @@ import (
 
 // example has regions of all sorts: several words, one word, none, one record.
 var example = Spec{Name: "example", Regions: []Region{
-	{Count: 3, Words: []Word{{"NEXT", Flag}, {"WAIT", Flag}}},
-	{Count: 0, Words: []Word{{"NONE", Near}}},
-	{Count: 1, Words: []Word{{"TAIL", Far}}},
-	{Count: 2, Words: []Word{{"A", Near}, {"B", Far}, {"C", Flag}}},
+	{Count: 3, Words: []Word{{Name: "NEXT", Class: Flag}, {Name: "WAIT", Class: Flag}}},
+	{Count: 0, Words: []Word{{Name: "NONE", Class: Near}}},
+	{Count: 1, Words: []Word{{Name: "TAIL", Class: Far}}},
+	{Count: 2, Words: []Word{{Name: "A", Class: Near}, {Name: "B", Class: Far}, {Name: "C", Class: Flag}}},
 }}
 
 func TestSpecNamesEveryWord(t *testing.T) {
@@ -53,7 +53,7 @@ func TestLayoutAgreesWithSpec(t *testing.T) {
 		for range 1 + r.IntN(4) {
 			g := Region{Count: r.IntN(4)}
 			for range 1 + r.IntN(3) {
-				g.Words = append(g.Words, Word{"W", Class(r.IntN(3) / 2 * 2)}) // Far twice as often as Flag
+				g.Words = append(g.Words, Word{Name: "W", Class: Class(r.IntN(3) / 2 * 2)}) // Far twice as often as Flag
 			}
 			s.Regions = append(s.Regions, g)
 		}
@@ -86,13 +86,13 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		text string
 	}{
 		{Spec{Regions: []Region{{word, 1}}}, "a window needs a name"},
-		{Spec{Name: "w"}, `window "w" has 0 words per rank`},
-		{Spec{Name: "w", Regions: []Region{{word, 0}}}, `window "w" has 0 words per rank`},
+		{Spec{Name: "w"}, `window "w" has 0 words per host`},
+		{Spec{Name: "w", Regions: []Region{{word, 0}}}, `window "w" has 0 words per host`},
 		{Spec{Name: "w", Regions: []Region{{word, 1}, {nil, 1}}}, `window "w": region 1 has no words`},
 		{Spec{Name: "w", Regions: []Region{{word, -2}}}, `window "w": region 0 has count -2`},
 		{Spec{Name: "w", Regions: []Region{{word, maxWords + 1}}}, `window "w": region 0 has count 281474976710657`},
-		{Spec{Name: "w", Regions: []Region{{word, maxWords}, {word, 1}}}, `window "w" has 281474976710657 words per rank`},
-		{Spec{Name: "w", Regions: []Region{{[]Word{{"X", 7}}, 1}}}, `window "w": word X has unknown class(7)`},
+		{Spec{Name: "w", Regions: []Region{{word, maxWords}, {word, 1}}}, `window "w" has 281474976710657 words per host`},
+		{Spec{Name: "w", Regions: []Region{{[]Word{{Name: "X", Class: 7}}, 1}}}, `window "w": word X has unknown class(7)`},
 	} {
 		err := c.spec.Validate()
 		if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), c.text) {
@@ -105,7 +105,7 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestFingerprintTellsSpecsApart(t *testing.T) {
-	w := func(name string, c Class) Word { return Word{name, c} }
+	w := func(name string, c Class) Word { return Word{Name: name, Class: c} }
 	specs := []Spec{
 		example,
 		{Name: "Example", Regions: example.Regions},

@@ -69,6 +69,13 @@ type Operation struct {
 	Compare int64   // of CompareAndSwap
 	Slot    int     // where the result goes, in Results
 	Data    []int64 // of the bulk forms
+	Epoch   uint8   // fences of the handle towards the target since the last Flush of it
+}
+
+// Follows reports whether o must take effect after p, which the same handle issued before o
+// and has not flushed: a [Window.Fence] lies between them, or they share a word.
+func (o *Operation) Follows(p *Operation) bool {
+	return o.Target == p.Target && (p.Epoch < o.Epoch || o.Disp < p.Disp+p.Words() && p.Disp < o.Disp+o.Words())
 }
 
 // Words is the number of words that the operation touches.
@@ -83,14 +90,15 @@ func (o *Operation) Words() int {
 // that the Window does not do itself by CPU atomics, and it waits. A Transport
 // serves one handle and is called by one goroutine at a time.
 type Transport interface {
-	// Issue takes an operation. It may take effect at once, at Flush or in between;
-	// operations on one word keep their order. o.Data is the caller's until Flush.
+	// Issue takes an operation. It may take effect at once, at Flush or in between, but
+	// after those that it Follows. o.Data is the caller's until Flush.
 	Issue(o Operation)
 	// Flush completes the operations issued to target, or all for target < 0, stores
 	// their results and says how many stay pending.
 	Flush(target int, r *Results) (pending int, err error)
-	// Await waits until the word satisfies c and returns the value that did.
-	Await(target, disp int, c Cond) (int64, error)
+	// Await waits until one of the words satisfies its condition and returns its index and
+	// the value that did, or -1 after the limit.
+	Await(q Waiting) (which int, v int64, err error)
 	// Backoff pauses before another try at a word that last held seen; try counts
 	// from 0.
 	Backoff(target, disp int, seen int64, try int) error
@@ -133,4 +141,6 @@ type Caps struct {
 	FarRanks      bool   // some rank is reached through the transport
 	AtomicWithCPU bool   // the transport's atomics and the CPU's are atomic with each other
 	NativeSwap    bool   // FetchAndOp(REPLACE) is one operation, and no loop of CompareAndSwap in which others may come first
+	AtomicPut     bool   // Put of a Far word is one operation too
+	CPUReads      bool   // the CPU may read the Far words of its own node, and read and write the Plain ones
 }

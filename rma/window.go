@@ -26,12 +26,35 @@ type Window struct {
 	to      [MaxPending]int32 // target of the pending operation of each slot
 	size    int
 	rank    int
-	crowded bool           // the node has more ranks than cores
-	mem     unsafe.Pointer // parts of the node-mates, in the order of node.Ranks; nil when decorated
+	crowded bool            // the node has more ranks than cores
+	mem     unsafe.Pointer  // parts of the node-mates, in the order of node.Ranks; nil when decorated
+	cpu     [Classes]access // what the CPU may do to a node-mate's words, by class
+	fences  fences
 	node    Node
 	spec    Spec
 	layout  layout
 	caps    Caps
+}
+
+// An access is what the CPU does to a word of its node; a set of them.
+type access uint8
+
+const (
+	reading  access = 1 << iota
+	writing         // by a store
+	updating        // by an atomic
+)
+
+// cpuAccess is what the CPU may do to the words of its node, by class.
+func cpuAccess(c *Caps, oneNode bool) [Classes]access {
+	a := [Classes]access{Near: reading | writing | updating, Flag: reading | writing}
+	if c.CPUReads {
+		a[Far], a[Plain] = reading, reading|writing
+	}
+	if oneNode {
+		a[Far], a[Plain] = reading|writing|updating, reading|writing
+	}
+	return a
 }
 
 // Config is what a backend knows of a new window.
@@ -53,6 +76,11 @@ func New(c Config) *Window {
 		crowded: c.Crowded,
 	}
 	w.layout = newLayout(&w.spec)
+	if c.Spec.Hosts == MemoryNodes {
+		w.size, w.rank, w.mem, w.node = c.Comm.MemoryNodes(), -1, nil, Node{}
+		return w
+	}
+	w.cpu = cpuAccess(&w.caps, len(w.node.Ranks) == w.size)
 	if c.Base != nil && len(w.node.Ranks) == w.size {
 		w.flat, w.all = uint(w.size), uint(w.size)
 		w.own, w.flatWords = unsafe.Add(w.base, uintptr(w.rank)*w.stride), w.words
@@ -69,16 +97,17 @@ func (w *Window) Spec() Spec { return w.spec }
 // Caps says what the window's transport can do.
 func (w *Window) Caps() Caps { return w.caps }
 
-// Rank is the caller's rank in the window.
+// Rank is the caller's rank in the window; -1 in a window of memory nodes, where the caller has no
+// words.
 func (w *Window) Rank() int { return w.rank }
 
-// Size is the number of ranks of the window.
+// Size is the number of hosts of the window: of its ranks, or of the memory nodes.
 func (w *Window) Size() int { return w.size }
 
-// Words is the number of words per rank.
+// Words is the number of words per host.
 func (w *Window) Words() int { return w.spec.Words() }
 
-// Node is the set of ranks that share memory with the caller.
+// Node is the set of ranks that share memory with the caller; empty in a window of memory nodes.
 func (w *Window) Node() Node { return w.node }
 
 // Free closes the window. Collective. Operations after it are ErrFreed.
@@ -121,7 +150,11 @@ type direct struct{ w *Window }
 
 func (d direct) Issue(o Operation) {
 	w := d.w
-	if p := w.near(o.Target, o.Disp, o.Class); p != nil {
+	if p := w.near(&o); p != nil {
+		if err := w.flushBefore(&o); err != nil {
+			w.fail(err)
+			return
+		}
 		w.apply(p, &o)
 		return
 	}
@@ -131,17 +164,17 @@ func (d direct) Issue(o Operation) {
 
 func (d direct) Flush(target int, r *Results) (int, error) {
 	w := d.w
-	if w.far == 0 {
-		*r = w.res
-		return 0, nil
+	if w.far > 0 {
+		var err error
+		if w.far, err = w.t.Flush(target, &w.res); err != nil {
+			w.fail(err)
+		}
 	}
-	var err error
-	w.far, err = w.t.Flush(target, &w.res)
 	*r = w.res
-	return w.far, err
+	return w.far, w.takeErr()
 }
 
-func (d direct) Await(target, disp int, c Cond) (int64, error) { return d.w.Await(target, disp, c) }
+func (d direct) Await(q Waiting) (int, int64, error) { return d.w.await(q) }
 func (d direct) Backoff(target, disp int, seen int64, try int) error {
 	return d.w.Backoff(target, disp, seen, try)
 }

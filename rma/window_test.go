@@ -43,9 +43,10 @@ func (s *script) Flush(target int, r *rma.Results) (int, error) {
 	return len(s.pending), err
 }
 
-func (s *script) Await(target, disp int, c rma.Cond) (int64, error) {
-	s.note("await %d.%d %v", target, disp, c)
-	return c.Value, nil
+func (s *script) Await(q rma.Waiting) (int, int64, error) {
+	a := q.Words[0]
+	s.note("await %d.%d %v", a.Target, a.Disp, a.Cond)
+	return 0, a.Cond.Value, nil
 }
 
 func (s *script) Backoff(target, disp int, seen int64, try int) error {
@@ -351,9 +352,9 @@ func (s *spy) Flush(target int, r *rma.Results) (int, error) {
 	s.flushes++
 	return s.Transport.Flush(target, r)
 }
-func (s *spy) Await(target, disp int, c rma.Cond) (int64, error) {
+func (s *spy) Await(q rma.Waiting) (int, int64, error) {
 	s.awaits++
-	return s.Transport.Await(target, disp, c)
+	return s.Transport.Await(q)
 }
 
 // TestCopyFrom: a handle that was copied back does what it did from the copy on.

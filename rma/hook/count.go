@@ -37,9 +37,9 @@ func (c *counter) Flush(target int, r *rma.Results) (int, error) {
 	return c.Transport.Flush(target, r)
 }
 
-func (c *counter) Await(target, disp int, cond rma.Cond) (int64, error) {
-	c.t.n[rowAwait][c.id.distance(target)]++
-	return c.Transport.Await(target, disp, cond)
+func (c *counter) Await(q rma.Waiting) (int, int64, error) {
+	c.t.n[rowAwait][c.id.distance(q.Words[0].Target)]++
+	return c.Transport.Await(q)
 }
 
 func (c *counter) Backoff(target, disp int, seen int64, try int) error {
@@ -58,7 +58,8 @@ const (
 // A Tally is what one rank did. It belongs to the rank's goroutine, like a window.
 //
 // Counted are steps that the window accepted. A Flush with nothing pending is no
-// step: it does nothing. An Await is one step however often its backend polls.
+// step: it does nothing. An Await is one step however often its backend polls; one of two
+// words counts by the first.
 type Tally struct {
 	n         [rows][Distances]int64
 	flushAlls int64

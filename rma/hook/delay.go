@@ -57,9 +57,9 @@ func (d *delayer) Flush(target int, r *rma.Results) (int, error) {
 	return d.Transport.Flush(target, r)
 }
 
-func (d *delayer) Await(target, disp int, c rma.Cond) (int64, error) {
-	d.pause(d.id.await(StepAwait, target, disp, c))
-	return d.Transport.Await(target, disp, c)
+func (d *delayer) Await(q rma.Waiting) (int, int64, error) {
+	d.pause(d.id.await(&q))
+	return d.Transport.Await(q)
 }
 
 func (d *delayer) Backoff(target, disp int, seen int64, try int) error {

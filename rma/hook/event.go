@@ -36,6 +36,9 @@ type Event struct {
 	Disp   int           // in words; 0 for StepFlush
 	Op     rma.Operation // of StepIssue and StepResult; Data is the caller's, not to be kept
 	Cond   rma.Cond      // of StepAwait and StepWoke
+	Or     *rma.Wait     // of a StepAwait for one of two words, the second; else nil
+	Until  int64         // of StepAwait: the limit, or rma.Forever
+	Late   bool          // of StepWoke: the limit has passed, and there is no Value
 	Value  int64         // of StepResult and StepWoke; the value seen, of StepBackoff
 	Try    int           // of StepBackoff, from 0
 	Err    error         // of StepFlush and StepWoke
@@ -61,10 +64,28 @@ func (s *handleID) issue(o rma.Operation) Event {
 	return e
 }
 
-// await is the event of an Await.
-func (s *handleID) await(step Step, target, disp int, c rma.Cond) Event {
-	e := s.event(step, target, disp)
-	e.Cond = c
+// await is the event of an Await that begins.
+func (s *handleID) await(q *rma.Waiting) Event {
+	e := s.waits(StepAwait, q, 0)
+	e.Until = q.Until
+	if q.N == 2 {
+		or := q.Words[1]
+		e.Or = &or
+	}
+	return e
+}
+
+// woke is the event of an Await that ends with the word which, or -1.
+func (s *handleID) woke(q *rma.Waiting, which int, v int64, err error) Event {
+	e := s.waits(StepWoke, q, max(which, 0))
+	e.Late, e.Value, e.Err = which < 0 && err == nil, v, err
+	return e
+}
+
+// waits is the event of a wait for word i of q.
+func (s *handleID) waits(step Step, q *rma.Waiting, i int) Event {
+	e := s.event(step, q.Words[i].Target, q.Words[i].Disp)
+	e.Cond = q.Words[i].Cond
 	return e
 }
 

@@ -98,11 +98,11 @@ func (f *faulty) Flush(target int, r *rma.Results) (int, error) {
 	return pending, err
 }
 
-func (f *faulty) Await(target, disp int, c rma.Cond) (int64, error) {
-	if err := f.state.hit(f.id.await(StepAwait, target, disp, c)); err != nil {
-		return 0, err
+func (f *faulty) Await(q rma.Waiting) (int, int64, error) {
+	if err := f.state.hit(f.id.await(&q)); err != nil {
+		return -1, 0, err
 	}
-	return f.Transport.Await(target, disp, c)
+	return f.Transport.Await(q)
 }
 
 func (f *faulty) Backoff(target, disp int, seen int64, try int) error {

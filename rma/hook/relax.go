@@ -9,7 +9,8 @@ import (
 // Relax makes the window as weak as the memory model of package rma permits, on
 // any backend and for near words too: an operation takes effect at its Flush or,
 // at random, at some step before; a Flush lets its target's operations take effect
-// in random order, those on one word in the order of issue. A protocol that lacks
+// in random order, those on one word or with a Fence between them in the order of issue. A
+// protocol that lacks
 // a Flush then fails, where a stronger window hides it. An operation without a Flush takes
 // effect at random or never.
 //
@@ -44,9 +45,9 @@ func (x *reorderer) Flush(target int, r *rma.Results) (int, error) {
 	return pending + len(x.held), err
 }
 
-func (x *reorderer) Await(target, disp int, c rma.Cond) (int64, error) {
+func (x *reorderer) Await(q rma.Waiting) (int, int64, error) {
 	x.early()
-	return x.Transport.Await(target, disp, c)
+	return x.Transport.Await(q)
 }
 
 // early has one held operation take effect, at random.
@@ -83,16 +84,11 @@ func (x *reorderer) pick(target, k int) int {
 // release issues held operation i, or the first one that must come before it.
 func (x *reorderer) release(i int) {
 	for j := 0; j < i; j++ {
-		if overlap(&x.held[j], &x.held[i]) {
+		if x.held[i].Follows(&x.held[j]) {
 			i, j = j, -1
 		}
 	}
 	o := x.held[i]
 	x.held = append(x.held[:i], x.held[i+1:]...)
 	x.Transport.Issue(o)
-}
-
-// overlap reports whether two operations touch a word in common.
-func overlap(a, b *rma.Operation) bool {
-	return a.Target == b.Target && a.Disp < b.Disp+b.Words() && b.Disp < a.Disp+a.Words()
 }

@@ -93,8 +93,18 @@ func (e *Event) values() string {
 		return "= " + strconv.FormatInt(e.Value, 10)
 	case StepFlush: // has no value
 	case StepAwait:
-		return e.Cond.String()
+		text := e.Cond.String()
+		if e.Or != nil {
+			text += fmt.Sprintf(" or rank %d %s %v", e.Or.Target, e.spec.WordName(e.Or.Disp), e.Or.Cond)
+		}
+		if e.Until != rma.Forever {
+			text += fmt.Sprintf(" until %.3f", float64(e.Until)/1000)
+		}
+		return text
 	case StepWoke:
+		if e.Late {
+			return "time is up"
+		}
 		return "= " + strconv.FormatInt(e.Value, 10)
 	case StepBackoff:
 		return fmt.Sprintf("saw %d, try %d", e.Value, e.Try)

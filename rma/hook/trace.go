@@ -60,13 +60,11 @@ func (t *tracer) Flush(target int, r *rma.Results) (int, error) {
 	return pending, err
 }
 
-func (t *tracer) Await(target, disp int, c rma.Cond) (int64, error) {
-	t.sink(t.id.await(StepAwait, target, disp, c))
-	v, err := t.Transport.Await(target, disp, c)
-	e := t.id.await(StepWoke, target, disp, c)
-	e.Value, e.Err = v, err
-	t.sink(e)
-	return v, err
+func (t *tracer) Await(q rma.Waiting) (int, int64, error) {
+	t.sink(t.id.await(&q))
+	which, v, err := t.Transport.Await(q)
+	t.sink(t.id.woke(&q, which, v, err))
+	return which, v, err
 }
 
 func (t *tracer) Backoff(target, disp int, seen int64, try int) error {

@@ -23,6 +23,10 @@ func (c *comm) Rank() int      { return c.rank }
 func (c *comm) Size() int      { return len(c.g.where) }
 func (c *comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
 func (c *comm) Now() int64     { return int64(time.Since(c.g.world.start)) }
+
+// MemoryNodes is of rma.Comm.
+func (c *comm) MemoryNodes() int { return c.g.world.memoryNodes }
+
 func (c *comm) Sleep(ns int64) { time.Sleep(time.Duration(ns)) }
 func (c *comm) Describe() string {
 	return "inproc, goroutines on " + strconv.Itoa(len(c.g.nodes)) + " node(s)"
@@ -87,7 +91,7 @@ func (g *ranks) split(brought []any) []*comm {
 }
 
 func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
-	if err := spec.Validate(); err != nil {
+	if err := rma.Validate(c, spec); err != nil {
 		return nil, err
 	}
 	made, err := c.g.meet(c.rank, spec.Fingerprint(), func(brought []any) (any, error) {
@@ -97,22 +101,26 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 					spec.Name, c.rank, r, rma.ErrMismatch)
 			}
 		}
-		if err := rma.CheckMemory(spec, len(brought)); err != nil {
+		hosts := len(brought)
+		if spec.Hosts == rma.MemoryNodes {
+			hosts = c.MemoryNodes()
+		}
+		if err := rma.CheckMemory(spec, hosts); err != nil {
 			return nil, err
 		}
-		return newSegment(c.g, &spec), nil
+		return newSegment(c.g, &spec, hosts), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := made.(*segment)
-	node := c.Node()
 	return rma.New(rma.Config{
 		Comm: c, Spec: spec, T: &transport{c: c, s: s},
 		Caps: rma.Caps{
-			Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1, AtomicWithCPU: true, NativeSwap: true,
+			Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1 || spec.Hosts == rma.MemoryNodes,
+			AtomicWithCPU: true, NativeSwap: true, AtomicPut: true, CPUReads: true,
 		},
-		Base: s.part(node.Ranks[0]), Stride: s.stride,
+		Base: s.base(c), Stride: s.stride,
 		Crowded: c.Size() > runtime.GOMAXPROCS(0),
 	}), nil
 }

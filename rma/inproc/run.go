@@ -15,19 +15,33 @@ import (
 // Run runs f as n ranks of one node and returns when all have returned: nil if
 // all did so with nil, else the errors of the ranks that failed first, each with
 // its rank. A panic of a rank stops the others and is raised again here.
-func Run(n int, f func(rma.Comm) error) error { return RunNodes(1, n, f) }
+func Run(n int, f func(rma.Comm) error) error { return Job{Nodes: 1, PerNode: n}.Run(f) }
 
 // RunNodes is Run with nodes times perNode ranks; node k holds the ranks from
 // k*perNode on.
 func RunNodes(nodes, perNode int, f func(rma.Comm) error) error {
-	if nodes < 1 || perNode < 1 || nodes > maxRanks/perNode {
-		return fmt.Errorf("inproc: %d nodes of %d ranks: want at least 1 rank and at most %d: %w", nodes, perNode, maxRanks, rma.ErrRank)
+	return Job{Nodes: nodes, PerNode: perNode}.Run(f)
+}
+
+// A Job is the shape of a run.
+type Job struct {
+	Nodes, PerNode int
+	MemoryNodes    int // parts of memory for windows of rma.MemoryNodes
+}
+
+// Run runs f as the job's ranks, as the function Run does.
+func (j Job) Run(f func(rma.Comm) error) error {
+	if j.Nodes < 1 || j.PerNode < 1 || j.Nodes > maxRanks/j.PerNode {
+		return fmt.Errorf("inproc: %d nodes of %d ranks: want at least 1 rank and at most %d: %w", j.Nodes, j.PerNode, maxRanks, rma.ErrRank)
 	}
-	n := nodes * perNode
-	w := &world{start: time.Now(), failed: make(chan struct{}), groups: make([][]*ranks, n)}
+	if j.MemoryNodes < 0 || j.MemoryNodes > maxRanks {
+		return fmt.Errorf("inproc: %d memory nodes: want 0 to %d: %w", j.MemoryNodes, maxRanks, rma.ErrRank)
+	}
+	n := j.Nodes * j.PerNode
+	w := &world{start: time.Now(), failed: make(chan struct{}), groups: make([][]*ranks, n), memoryNodes: j.MemoryNodes}
 	where := make([]int, n)
 	for r := range where {
-		where[r] = r / perNode
+		where[r] = r / j.PerNode
 	}
 	g := newRanks(w, where)
 	errs := make([]error, n)
@@ -84,6 +98,8 @@ func summary(errs []error) error {
 type world struct {
 	start  time.Time
 	groups [][]*ranks // by rank: the communicators it is a member of; its own goroutine appends
+
+	memoryNodes int
 
 	once   sync.Once
 	failed chan struct{} // closed when a rank failed

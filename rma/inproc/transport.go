@@ -10,32 +10,47 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// segment is the memory of a window: one part per rank, node after node.
+// segment is the memory of a window: one part per host, those of ranks node after node.
 type segment struct {
 	g         *ranks
-	mem       []int64 // keeps base alive
-	base      unsafe.Pointer
+	order     []int32 // rank -> position of its part; nil for memory nodes
+	mem       []int64 // keeps first alive
+	first     unsafe.Pointer
 	stride    uintptr
 	waitLists [64]waitList
 }
 
-func newSegment(g *ranks, spec *rma.Spec) *segment {
+func newSegment(g *ranks, spec *rma.Spec, hosts int) *segment {
 	const align = rma.PartAlign
 	stride := (rma.HeaderBytes + spec.Words()*8 + align - 1) / align * align
-	s := &segment{g: g, stride: uintptr(stride), mem: make([]int64, (stride*len(g.where)+2*align)/8)}
+	s := &segment{g: g, stride: uintptr(stride), mem: make([]int64, (stride*hosts+2*align)/8)}
+	if spec.Hosts == rma.Ranks {
+		s.order = g.order
+	}
 	start := unsafe.Pointer(unsafe.SliceData(s.mem))
 	// Words begin on an aligned address with the header before them.
-	s.base = unsafe.Add(start, 2*align-int(uintptr(start)%align))
+	s.first = unsafe.Add(start, 2*align-int(uintptr(start)%align))
 	return s
 }
 
-// part is the address of a rank's first word.
-func (s *segment) part(rank int) unsafe.Pointer {
-	return unsafe.Add(s.base, uintptr(s.g.order[rank])*s.stride)
+// part is the address of a host's first word.
+func (s *segment) part(host int) unsafe.Pointer {
+	if s.order != nil {
+		host = int(s.order[host])
+	}
+	return unsafe.Add(s.first, uintptr(host)*s.stride)
 }
 
-func (s *segment) word(rank, disp int) *int64 {
-	return (*int64)(unsafe.Add(s.part(rank), disp*8))
+// base is the part of the first rank of a rank's node; nil for memory nodes.
+func (s *segment) base(c *comm) unsafe.Pointer {
+	if s.order == nil {
+		return nil
+	}
+	return s.part(c.Node().Ranks[0])
+}
+
+func (s *segment) word(host, disp int) *int64 {
+	return (*int64)(unsafe.Add(s.part(host), disp*8))
 }
 
 // parked counts the sleepers on a word, and on some others, in the header of its part.
@@ -55,6 +70,7 @@ type sleeper struct {
 	wake   chan struct{}
 	next   *sleeper
 	listed bool // in the list; under the list's mutex
+	woken  bool // the wake-up has been taken from the channel
 }
 
 func (s *segment) waitList(rank int) *waitList { return &s.waitLists[rank%len(s.waitLists)] }
@@ -84,9 +100,10 @@ func (s *segment) leave(z *sleeper) {
 		atomic.AddUint32(s.parked(z.part, z.disp), ^uint32(0))
 	}
 	b.mu.Unlock()
-	if !was {
+	if !was && !z.woken {
 		<-z.wake
 	}
+	z.woken = false
 }
 
 // wake wakes all ranks that sleep on words of a part.
@@ -112,7 +129,8 @@ type transport struct {
 	c       *comm
 	s       *segment
 	pending []rma.Operation // issued, not flushed
-	z       sleeper
+	z       [2]sleeper      // by word of an Await
+	timer   *time.Timer     // of the limit of an Await
 }
 
 func (t *transport) Issue(o rma.Operation) { t.pending = append(t.pending, o) }
@@ -158,39 +176,87 @@ const (
 	briefYields = 4 // yields of a SpinBriefly
 )
 
-func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
-	p := t.s.word(target, disp)
+func (t *transport) Await(q rma.Waiting) (int, int64, error) {
 	for range spins {
-		if v := atomic.LoadInt64(p); c.Holds(v) {
-			return v, nil
+		if i, v := t.found(&q); i >= 0 {
+			return i, v, nil
 		}
 	}
 	for range yields {
 		runtime.Gosched()
-		if v := atomic.LoadInt64(p); c.Holds(v) {
-			return v, nil
+		if i, v := t.found(&q); i >= 0 || t.late(&q) {
+			return i, v, nil
 		}
 	}
-	if t.z.wake == nil {
-		t.z.wake = make(chan struct{}, 1)
+	limit, stop := t.limit(&q)
+	defer stop()
+	for i := range q.N {
+		if t.z[i].wake == nil {
+			t.z[i].wake = make(chan struct{}, 1)
+		}
 	}
 	for {
-		t.s.enter(&t.z, target, disp)
-		if v := atomic.LoadInt64(p); c.Holds(v) {
-			t.s.leave(&t.z)
-			return v, nil
+		for i := range q.N {
+			t.s.enter(&t.z[i], q.Words[i].Target, q.Words[i].Disp)
 		}
-		select {
-		case <-t.z.wake:
-		case <-t.c.g.world.failed:
-			t.s.leave(&t.z)
-			return 0, t.c.g.world.peer()
+		var err error
+		late := false
+		i, v := t.found(&q)
+		if i < 0 {
+			select {
+			case <-t.z[0].wake:
+				t.z[0].woken = true
+			case <-t.z[1].wake: // of a nil channel: never
+				t.z[1].woken = true
+			case <-limit:
+				late = true
+			case <-t.c.g.world.failed:
+				err = t.c.g.world.peer()
+			}
 		}
-		if v := atomic.LoadInt64(p); c.Holds(v) {
-			return v, nil
+		for i := range q.N {
+			t.s.leave(&t.z[i])
+		}
+		if i < 0 {
+			i, v = t.found(&q)
+		}
+		if i >= 0 || late || err != nil {
+			return i, v, err
 		}
 	}
 }
+
+// found is the index of the first word whose condition holds, or -1, and its value.
+func (t *transport) found(q *rma.Waiting) (int, int64) {
+	for i := range q.N {
+		a := &q.Words[i]
+		if v := atomic.LoadInt64(t.s.word(a.Target, a.Disp)); a.Cond.Holds(v) {
+			return i, v
+		}
+	}
+	return -1, 0
+}
+
+// late reports whether the limit of a wait has passed.
+func (t *transport) late(q *rma.Waiting) bool {
+	return q.Until != rma.Forever && t.c.Now() >= q.Until
+}
+
+// limit is a channel on which the limit of a wait comes, and a function that ends it.
+func (t *transport) limit(q *rma.Waiting) (<-chan time.Time, func() bool) {
+	if q.Until == rma.Forever {
+		return nil, never
+	}
+	d := time.Duration(q.Until - t.c.Now())
+	if t.timer == nil {
+		t.timer = time.NewTimer(d)
+	} else {
+		t.timer.Reset(d)
+	}
+	return t.timer.C, t.timer.Stop
+}
+
+func never() bool { return false }
 
 // Backoff yields. From the thousandth try in a row on it sleeps 20 us instead, so that ranks
 // do not burn the processors while the holder of a lock sleeps.

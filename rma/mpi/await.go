@@ -30,15 +30,81 @@ const (
 	pauseLast      = 100 * time.Microsecond
 )
 
-func (t *transport) Await(target, disp int, c rma.Cond) (int64, error) {
-	nodeRank := t.nodeRank(target)
+func (t *transport) Await(q rma.Waiting) (which int, v int64, err error) {
+	if q.N > 1 || q.Until != rma.Forever {
+		return t.awaitPolling(&q)
+	}
+	target, disp, c := q.Words[0].Target, q.Words[0].Disp, q.Words[0].Cond
 	switch {
 	case t.win == nil:
-		return t.awaitNode(nodeRank, disp, c)
-	case nodeRank >= 0 && t.spec.Class(disp) != rma.Far:
-		return t.awaitServing(nodeRank, disp, c)
+		v, err = t.awaitNode(t.nodeRank(target), disp, c)
+	case t.nearWord(target, disp):
+		v, err = t.awaitServing(t.nodeRank(target), disp, c)
+	default:
+		v, err = t.awaitFar(target, disp, c)
 	}
-	return t.awaitFar(target, disp, c)
+	return 0, v, err
+}
+
+// nearWord reports whether the CPU reads a word.
+func (t *transport) nearWord(target, disp int) bool {
+	if t.win == nil {
+		return true
+	}
+	class := t.spec.Class(disp)
+	return (class == rma.Near || class == rma.Flag) && t.nodeRank(target) >= 0
+}
+
+// awaitPolling waits for one of several words, or until a limit: it looks at the words in
+// turn, and pauses.
+func (t *transport) awaitPolling(q *rma.Waiting) (int, int64, error) {
+	pause := pauseFirst
+	checked := time.Now()
+	for {
+		for i := range q.N {
+			a := &q.Words[i]
+			v, err := t.look(a.Target, a.Disp)
+			if err != nil || a.Cond.Holds(v) {
+				return i, v, err
+			}
+		}
+		left := q.Until - t.c.Now()
+		if left <= 0 {
+			return -1, 0, nil
+		}
+		t.pauseFor(min(pause, time.Duration(left)))
+		pause = min(2*pause, pauseLast)
+		if now := time.Now(); now.Sub(checked) > lifeCheck {
+			checked = now
+			if err := t.peersLive(); err != nil {
+				return -1, 0, err
+			}
+		}
+	}
+}
+
+// look reads a word, and lets MPI progress.
+func (t *transport) look(target, disp int) (int64, error) {
+	if t.nearWord(target, disp) {
+		p := t.s.word(t.nodeRank(target), disp)
+		if t.win != nil {
+			word := (*C.int64_t)(unsafe.Pointer(p))
+			if rc := C.shim_await_near(t.win, word, C.SHIM_NOT_EQUAL, C.int64_t(atomic.LoadInt64(p)), 0, 0); rc != C.MPI_SUCCESS && rc != C.SHIM_NOT_YET {
+				return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
+			}
+		}
+		return atomic.LoadInt64(p), nil
+	}
+	return t.poll(target, disp)
+}
+
+// poll reads a word through MPI.
+func (t *transport) poll(target, disp int) (int64, error) {
+	if rc := C.shim_poll(t.win, C.int(target), C.int64_t(disp), C.int(t.spec.Class(disp))); rc != C.MPI_SUCCESS {
+		return 0, failed(fmt.Sprintf("window %q: polling rank %d", t.spec.Name, target), rc)
+	}
+	yieldToScheduler(t.win)
+	return int64(t.win.polled), nil
 }
 
 // nodeRank is the index of a rank in the ranks of this node, or -1.
@@ -128,7 +194,7 @@ func (t *transport) awaitServing(nodeRank, disp int, c rma.Cond) (int64, error) 
 	}
 	sleepers, futex := t.s.sleepers(nodeRank, disp), t.s.futexSeq(nodeRank)
 	for naps := 0; ; naps++ {
-		rc := C.shim_await_near(t.win, (*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(look))
+		rc := C.shim_await_near(t.win, (*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(c.Mask), C.int64_t(look))
 		if rc != C.MPI_SUCCESS && rc != C.SHIM_NOT_YET {
 			return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
 		}
@@ -168,16 +234,11 @@ func (t *transport) awaitServing(nodeRank, disp int, c rma.Cond) (int64, error) 
 
 // awaitFar polls a word through MPI.
 func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
-	class := C.int(t.spec.Class(disp))
 	pause := pauseFirst
 	checked := time.Now()
 	for {
-		if rc := C.shim_poll(t.win, C.int(target), C.int64_t(disp), class); rc != C.MPI_SUCCESS {
-			return 0, failed(fmt.Sprintf("window %q: polling rank %d", t.spec.Name, target), rc)
-		}
-		yieldToScheduler(t.win)
-		if v := int64(t.win.polled); c.Holds(v) {
-			return v, nil
+		if v, err := t.poll(target, disp); err != nil || c.Holds(v) {
+			return v, err
 		}
 		t.pauseFor(pause)
 		pause = min(2*pause, pauseLast)

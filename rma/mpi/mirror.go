@@ -22,6 +22,8 @@ var (
 	_ = [1]bool{}[C.SHIM_FAR-int(rma.Far)]
 	_ = [1]bool{}[C.SHIM_NEAR-int(rma.Near)]
 	_ = [1]bool{}[C.SHIM_FLAG-int(rma.Flag)]
+	_ = [1]bool{}[C.SHIM_PLAIN-int(rma.Plain)]
+	_ = [1]bool{}[C.SHIM_PLAIN+1-int(rma.Classes)]
 
 	_ = [1]bool{}[C.SHIM_SUM-int(rma.Sum)]
 	_ = [1]bool{}[C.SHIM_REPLACE-int(rma.Replace)]

@@ -6,11 +6,11 @@
 
 static MPI_Op mpi_op(int op) { return op == SHIM_SUM ? MPI_SUM : op == SHIM_REPLACE ? MPI_REPLACE : MPI_NO_OP; }
 
-// issue starts one operation. Far words travel by the accumulate family, which is atomic
-// element by element; all others by plain Put and Get.
+// issue starts one operation. Far words, and plain ones, which several ranks may write at once,
+// travel by the accumulate family, which is atomic element by element; all others by Put and Get.
 static int issue(shim_win *w, shim_op *o) {
 	MPI_Aint d = (MPI_Aint)(o->disp + SHIM_HEADER_WORDS);
-	int plain = o->class != SHIM_FAR, n = (int)o->words;
+	int plain = o->class == SHIM_FLAG || o->class == SHIM_NEAR, n = (int)o->words;
 	switch (o->kind) {
 	case SHIM_PUT:
 		if (plain) return MPI_Put(&o->operand, 1, MPI_INT64_T, o->target, d, 1, MPI_INT64_T, w->win);
@@ -121,7 +121,7 @@ static int complete(shim_win *w, int n, int target) {
 // Operations of one origin on one word must take effect in the order of issue. MPI promises
 // that for accumulates alone, and Open MPI 4.1's osc/pt2pt does not keep it between those of
 // different kinds. So an operation on words that an earlier one of the batch touches waits for
-// it, unless both only read.
+// it, unless both only read. So does one that a fence separates from an earlier one.
 static int reads(const shim_op *o) {
 	return o->kind == SHIM_GET || o->kind == SHIM_GET_BULK ||
 	       ((o->kind == SHIM_FETCH_AND_OP || o->kind == SHIM_ACCUMULATE) && o->op == SHIM_NO_OP);
@@ -131,9 +131,9 @@ static int conflicts(const shim_win *w, int i) {
 	const shim_op *o = &w->ops[i];
 	for (int j = 0; j < i; j++) {
 		const shim_op *p = &w->ops[j];
-		if (p->state == SHIM_ISSUED && p->target == o->target && p->disp < o->disp + o->words && o->disp < p->disp + p->words &&
-		    !(reads(p) && reads(o)))
-			return 1;
+		if (p->state != SHIM_ISSUED || p->target != o->target) continue;
+		if (p->epoch < o->epoch) return 1; // a fence
+		if (p->disp < o->disp + o->words && o->disp < p->disp + p->words && !(reads(p) && reads(o))) return 1;
 	}
 	return 0;
 }
@@ -183,7 +183,8 @@ out:
 	LEAVE(rc);
 }
 
-static int holds(int rel, int64_t v, int64_t value) {
+static int holds(int rel, int64_t v, int64_t value, int64_t mask) {
+	if (mask) v &= mask;
 	switch (rel) {
 	case SHIM_EQUAL: return v == value;
 	case SHIM_NOT_EQUAL: return v != value;
@@ -193,17 +194,17 @@ static int holds(int rel, int64_t v, int64_t value) {
 }
 
 // shim_await_near watches a word in node memory while it lets MPI serve others.
-int shim_await_near(shim_win *w, const int64_t *word, int rel, int64_t value, int64_t max_ns) {
+int shim_await_near(shim_win *w, const int64_t *word, int rel, int64_t value, int64_t mask, int64_t max_ns) {
 	int64_t deadline = shim_now() + max_ns;
 	for (;;) {
 		int rc;
 		for (int i = 0; i < 20; i++)
-			if (holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value)) return MPI_SUCCESS;
+			if (holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value, mask)) return MPI_SUCCESS;
 		ENTER();
 		rc = progress();
 		pthread_mutex_unlock(&mpi_mutex);
 		if (rc != MPI_SUCCESS) return rc;
-		if (holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value)) return MPI_SUCCESS;
+		if (holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value, mask)) return MPI_SUCCESS;
 		if (note_inside() > deadline) return SHIM_NOT_YET;
 		relax_cpu(w->await_results);
 	}

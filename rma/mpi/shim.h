@@ -18,7 +18,7 @@ enum {
 
 // These mirror rma.Kind, rma.Class, rma.Op and rma.Rel; mirror.go asserts it.
 enum { SHIM_PUT, SHIM_GET, SHIM_ACCUMULATE, SHIM_FETCH_AND_OP, SHIM_COMPARE_AND_SWAP, SHIM_PUT_BULK, SHIM_GET_BULK };
-enum { SHIM_FAR, SHIM_NEAR, SHIM_FLAG };
+enum { SHIM_FAR, SHIM_NEAR, SHIM_FLAG, SHIM_PLAIN };
 enum { SHIM_SUM, SHIM_REPLACE, SHIM_NO_OP };
 enum { SHIM_EQUAL, SHIM_NOT_EQUAL, SHIM_LESS, SHIM_AT_LEAST };
 
@@ -48,7 +48,7 @@ typedef struct {
 	int64_t disp, operand, compare, result, words;
 	int64_t *data; // of the bulk forms
 	int32_t target, slot;
-	uint8_t kind, op, class, state;
+	uint8_t kind, op, class, epoch, state;
 } shim_op;
 
 typedef struct {
@@ -102,7 +102,7 @@ int shim_win_check(shim_win *w, void *part, int *base_ok, int *unified);
 // operations.c
 int shim_flush(shim_win *w, int target);
 int shim_poll(shim_win *w, int target, int64_t disp, int class);
-int shim_await_near(shim_win *w, const int64_t *word, int rel, int64_t value, int64_t max_ns); // SHIM_NOT_YET
+int shim_await_near(shim_win *w, const int64_t *word, int rel, int64_t value, int64_t mask, int64_t max_ns); // SHIM_NOT_YET
 
 // epochs.c
 int shim_epochs_open(shim_comm *c, shim_win *w);

@@ -18,7 +18,7 @@ import (
 // Allocate opens a window: a segment per node, and where there are several nodes
 // an MPI window over the rank's part, which then tests itself.
 func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
-	err := spec.Validate()
+	err := rma.Validate(c, spec)
 	fingerprint := int64(0)
 	if err == nil {
 		fingerprint = spec.Fingerprint()
@@ -48,7 +48,7 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 		Comm: c, Spec: spec, T: t,
 		Caps: rma.Caps{
 			Transport: c.Describe(), FarRanks: c.node.Count > 1,
-			AtomicWithCPU: c.node.Count == 1, NativeSwap: true,
+			AtomicWithCPU: c.node.Count == 1, NativeSwap: true, AtomicPut: true,
 		},
 		Base: unsafe.Pointer(s.word(0, 0)), Stride: uintptr(s.stride),
 		Crowded: c.oversubscribed,
@@ -92,7 +92,7 @@ func (t *transport) Issue(o rma.Operation) {
 	i := t.win.nops
 	t.win.nops++
 	p := &t.win.ops[i]
-	p.kind, p.op, p.class, p.state = C.uint8_t(o.Kind), C.uint8_t(o.Op), C.uint8_t(o.Class), C.SHIM_QUEUED
+	p.kind, p.op, p.class, p.epoch, p.state = C.uint8_t(o.Kind), C.uint8_t(o.Op), C.uint8_t(o.Class), C.uint8_t(o.Epoch), C.SHIM_QUEUED
 	p.target, p.slot = C.int32_t(o.Target), C.int32_t(o.Slot)
 	p.disp, p.operand, p.compare, p.words = C.int64_t(o.Disp), C.int64_t(o.Operand), C.int64_t(o.Compare), 1
 	if o.Kind == rma.KindPutBulk || o.Kind == rma.KindGetBulk {

@@ -81,7 +81,7 @@ type badTransport struct {
 	rma.Transport
 	issue   func(t rma.Transport, o rma.Operation)
 	flush   func(t rma.Transport, target int, r *rma.Results) (int, error)
-	await   func(t rma.Transport, target, disp int, c rma.Cond) (int64, error)
+	await   func(t rma.Transport, q rma.Waiting) (int, int64, error)
 	backoff func(t rma.Transport, target, disp int, seen int64, try int) error
 }
 
@@ -100,11 +100,11 @@ func (b *badTransport) Flush(target int, r *rma.Results) (int, error) {
 	return b.Transport.Flush(target, r)
 }
 
-func (b *badTransport) Await(target, disp int, c rma.Cond) (int64, error) {
+func (b *badTransport) Await(q rma.Waiting) (int, int64, error) {
 	if b.await != nil {
-		return b.await(b.Transport, target, disp, c)
+		return b.await(b.Transport, q)
 	}
-	return b.Transport.Await(target, disp, c)
+	return b.Transport.Await(q)
 }
 
 func (b *badTransport) Backoff(target, disp int, seen int64, try int) error {

@@ -134,24 +134,27 @@ var faults = []struct {
 		global = &o
 		t.Issue(o)
 	})},
-	{"Await does not wait", "Await/PingPong", onAwait(func(t rma.Transport, target, disp int, c rma.Cond) (int64, error) {
-		return peek(t, rma.Operation{Target: target, Disp: disp}), nil
+	{"Await does not wait", "Await/PingPong", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		return 0, peek(t, rma.Operation{Target: q.Words[0].Target, Disp: q.Words[0].Disp}), nil
 	})},
-	{"Await returns the wished value", "Await/Relations", onAwait(func(t rma.Transport, target, disp int, c rma.Cond) (int64, error) {
-		_, err := t.Await(target, disp, c)
-		return c.Value, err
+	{"Await returns the wished value", "Await/Relations", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		which, _, err := t.Await(q)
+		return which, q.Words[0].Cond.Value, err
 	})},
-	{"Await compares without sign", "Await/Relations", onAwait(func(t rma.Transport, target, disp int, c rma.Cond) (int64, error) {
-		if v := peek(t, rma.Operation{Target: target, Disp: disp}); c.Rel == rma.RelLess && uint64(v) >= uint64(c.Value) {
-			return 0, rma.ErrTransport
+	{"Await compares without sign", "Await/Relations", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		a := &q.Words[0]
+		if v := peek(t, rma.Operation{Target: a.Target, Disp: a.Disp}); a.Cond.Rel == rma.RelLess && uint64(v) >= uint64(a.Cond.Value) {
+			return -1, 0, rma.ErrTransport
 		}
-		return t.Await(target, disp, c)
+		return t.Await(q)
 	})},
-	{"Await misses writes", "Await/Crowd", onAwait(func(t rma.Transport, target, disp int, c rma.Cond) (int64, error) {
-		if v := peek(t, rma.Operation{Target: target, Disp: disp}); c.Holds(v) {
-			return v, nil
+	{"Await misses writes", "Await/Crowd", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		a := &q.Words[0]
+		if v := peek(t, rma.Operation{Target: a.Target, Disp: a.Disp}); a.Cond.Holds(v) {
+			return 0, v, nil
 		}
-		return t.Await(target, disp, rma.Less(-1<<62)) // for ever
+		a.Cond = rma.Less(-1 << 62) // for ever
+		return t.Await(q)
 	})},
 	{"Backoff fails", "Backoff", badComm{transport: func(_ rma.Comm, t rma.Transport) rma.Transport {
 		return &badTransport{Transport: t, backoff: func(t rma.Transport, target, disp int, seen int64, try int) error {
@@ -212,7 +215,7 @@ var faults = []struct {
 	}}},
 }
 
-func onAwait(f func(t rma.Transport, target, disp int, c rma.Cond) (int64, error)) badComm {
+func onAwait(f func(t rma.Transport, q rma.Waiting) (int, int64, error)) badComm {
 	return badComm{transport: func(_ rma.Comm, t rma.Transport) rma.Transport {
 		return &badTransport{Transport: t, await: f}
 	}}

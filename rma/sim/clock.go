@@ -33,6 +33,9 @@ type Model interface {
 type Timed struct {
 	Node  []int // the node of each rank
 	Model Model
+	// MemoryNodes is the number of memory nodes. For the Model they are numbered after the
+	// ranks.
+	MemoryNodes int
 	// Pause between two polls of a far word, and two tries of an operation on one: the
 	// first, doubling up to the last, nanoseconds. Zero means to poll without a pause.
 	PauseFirst, PauseLast int64
@@ -76,7 +79,8 @@ type timedState struct {
 	now     int64      // the rank's time, ahead of the clock's while it runs
 	left    int        // operations that the rank's Flush waits for
 	ends    int64      // when the answer of the last of them is there
-	next    int32      // 1 + the rank that waits at the same word
+	next    [2]int32   // by word of an Await: 1 + the waiter after it at the word
+	timer   int64      // when the rank's wait ends, if it awaits with a limit
 	polling *operation // the only one that the rank waits for
 	fault   int
 }
@@ -84,7 +88,7 @@ type timedState struct {
 // Run runs body on every rank and returns when all have returned, nil if all returned nil.
 // The error of a state in which no rank can continue wraps ErrDeadlock.
 func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
-	w := newWorld(t.Node)
+	w := newWorld(t.Node, t.MemoryNodes)
 	k := &clock{Timed: t, w: w}
 	w.engine, w.body = k, body
 	w.reset(false)
@@ -133,6 +137,10 @@ func (k *clock) run() error {
 		}
 		if e.what >= 0 {
 			k.arrived(e.what)
+			continue
+		}
+		if n := int(^e.what); n >= len(w.ranks) {
+			k.timeUp(w.ranks[n-len(w.ranks)])
 			continue
 		}
 		r := w.ranks[^e.what]
@@ -218,11 +226,11 @@ func (k *clock) met(g *group, last *rank) {
 
 // send hands an operation to the network.
 func (k *clock) send(r *rank, o *operation) {
-	from, to := r.id, o.seg.group.ranks[o.Target].id
+	from, to := r.id, o.seg.host(o.Target)
 	first, after := true, int64(0)
 	for _, p := range r.pending {
-		if !p.done && p.seg.group.ranks[p.Target].id == to {
-			if first = false; p.overlaps(o) {
+		if !p.done && p.seg.host(p.Target) == to {
+			if first = false; o.follows(p) {
 				after = max(after, p.due)
 			}
 		}
@@ -260,15 +268,15 @@ func (o *operation) atomic() rma.Kind {
 func (k *clock) arrived(n int32) {
 	o := k.ops[n]
 	r := k.w.ranks[o.rank]
-	to := o.seg.group.ranks[o.Target].id
+	to := o.seg.host(o.Target)
 	if !o.half {
 		o.half = true
 		o.due = k.Model.Serve(k.time, r.id, to, o.atomic(), o.Words(), o.seg.key(o.Target, o.Disp))
-		for _, p := range r.pending { // those on one word keep their order
+		for _, p := range r.pending { // those that it follows
 			if p == o {
 				break
 			}
-			if !p.done && p.overlaps(o) {
+			if !p.done && o.follows(p) {
 				o.due = max(o.due, p.due)
 			}
 		}
@@ -323,25 +331,74 @@ func (k *clock) effect(r *rank, o *operation) {
 func (k *clock) wakeWaiters(s *segment, word int, value int64, writer int) {
 	at := &s.waits[word]
 	for *at != 0 {
-		r := k.w.ranks[*at-1]
-		if r.state == awaiting && !r.cond.Holds(value) {
-			at = &r.next
+		r, i := k.waiter(*at)
+		if r.state == awaiting && !r.wait.Words[i].Cond.Holds(value) {
+			at = &r.next[i]
 			continue
 		}
-		*at, r.next = r.next, 0
+		*at, r.next[i] = r.next[i], 0
+		k.unlist(r, 1-i)
 		k.push(k.time+k.Model.Woken(writer, r.id), ^int32(r.id))
 	}
 }
 
-// park suspends a rank until its word changes.
+// waiter is the rank of an entry in a list of waiters, and the index of the word that it
+// awaits there.
+func (k *clock) waiter(entry int32) (r *rank, i int) {
+	return k.w.ranks[(entry-1)>>1], int(entry-1) & 1
+}
+
+// park suspends a rank until a word of r.wait changes, or its limit.
 func (k *clock) park(r *rank, s state) {
 	if r.seg.waits == nil {
 		r.seg.waits = make([]int32, len(r.seg.mem))
 	}
-	head := &r.seg.waits[r.target*r.seg.words+r.disp]
-	r.next = *head
-	*head = int32(r.id) + 1
+	for i := range r.wait.N {
+		head := &r.seg.waits[r.listed(i)]
+		r.next[i] = *head
+		*head = int32(r.id)<<1 + int32(i) + 1
+	}
+	if r.timer = r.wait.Until; r.timer != rma.Forever {
+		k.push(max(r.timer, r.now), k.timerOf(r))
+	}
 	r.park(s)
+	r.timer = rma.Forever
+}
+
+// listed is the index in its segment of word i of what a rank waits for.
+func (r *rank) listed(i int) int {
+	a := &r.wait.Words[i]
+	return a.Target*r.seg.words + a.Disp
+}
+
+// unlist takes a rank from the list of word i, if it waits there.
+func (k *clock) unlist(r *rank, i int) {
+	if i >= r.wait.N {
+		return
+	}
+	for at := &r.seg.waits[r.listed(i)]; *at != 0; {
+		q, j := k.waiter(*at)
+		if q == r && j == i {
+			*at, r.next[i] = r.next[i], 0
+			return
+		}
+		at = &q.next[j]
+	}
+}
+
+// timerOf is the event in which the limit of a rank's wait passes.
+func (k *clock) timerOf(r *rank) int32 { return ^int32(len(k.w.ranks) + r.id) }
+
+// timeUp resumes a rank whose wait has reached its limit; the event of an earlier wait does
+// nothing.
+func (k *clock) timeUp(r *rank) {
+	if r.state != awaiting || r.timer > k.time {
+		return
+	}
+	k.unlist(r, 0)
+	k.unlist(r, 1)
+	r.now = max(r.now, k.time)
+	r.resume()
 }
 
 func (k *clock) describeWaits() string {

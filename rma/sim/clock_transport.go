@@ -12,13 +12,16 @@ type timedTransport struct {
 // near reports whether the CPU does an operation: in a job of one node any, otherwise those
 // on near and flag words of node-mates.
 func (t *timedTransport) near(target int, class rma.Class) bool {
+	if t.s.spec.Hosts == rma.MemoryNodes {
+		return false
+	}
 	return len(t.c.g.nodes) == 1 || class != rma.Far && t.c.g.mates(t.c.rank, target)
 }
 
 func (t *timedTransport) Issue(o rma.Operation) {
 	r := t.c.r
 	p := r.operation(o, t.s)
-	r.counts.add(t.c, o.Target)
+	r.counts.add(t.c, t.s, o.Target)
 	if !t.near(o.Target, o.Class) {
 		t.k.send(r, p)
 		return
@@ -86,33 +89,67 @@ func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
 	return n, nil
 }
 
-func (t *timedTransport) Await(target, disp int, c rma.Cond) (int64, error) {
+func (t *timedTransport) Await(q rma.Waiting) (int, int64, error) {
 	r, k := t.c.r, t.k
 	r.counts.Awaits++
-	if !t.near(target, t.s.spec.Class(disp)) {
-		for pause := k.PauseFirst; ; pause = min(2*pause, k.PauseLast) {
-			v, err := t.poll(target, disp)
-			if err != nil || c.Holds(v) {
-				return v, err
-			}
-			if pause > 0 {
-				k.sleep(r, pause)
-			}
+	for i := range q.N {
+		if a := &q.Words[i]; !t.near(a.Target, t.s.spec.Class(a.Disp)) {
+			return t.awaitFar(&q)
 		}
 	}
-	r.now += t.touch(target, disp)
+	for i := range q.N {
+		r.now += t.touch(q.Words[i].Target, q.Words[i].Disp)
+	}
 	k.catchUp(r)
 	for {
+		r.seg, r.wait = t.s, q
 		if r.w.failed != nil {
-			return 0, r.w.peer()
+			return -1, 0, r.w.peer()
 		}
-		if v := *t.s.word(target, disp); c.Holds(v) {
-			return v, nil
+		if i := r.found(); i >= 0 {
+			return i, *t.s.word(q.Words[i].Target, q.Words[i].Disp), nil
 		}
-		r.seg, r.target, r.disp, r.cond = t.s, target, disp, c
+		if r.now >= q.Until {
+			return -1, 0, nil
+		}
 		k.park(r, awaiting)
-		t.touch(target, disp)
+		for i := range q.N {
+			t.touch(q.Words[i].Target, q.Words[i].Disp)
+		}
 	}
+}
+
+// awaitFar polls words of which one is far.
+func (t *timedTransport) awaitFar(q *rma.Waiting) (int, int64, error) {
+	r, k := t.c.r, t.k
+	for pause := k.PauseFirst; ; pause = min(2*pause, k.PauseLast) {
+		for i := range q.N {
+			a := &q.Words[i]
+			v, err := t.look(a.Target, a.Disp)
+			if err != nil {
+				return -1, 0, err
+			}
+			if a.Cond.Holds(v) {
+				return i, v, nil
+			}
+		}
+		if r.now >= q.Until {
+			return -1, 0, nil
+		}
+		if pause > 0 {
+			k.sleep(r, min(pause, q.Until-r.now))
+		}
+	}
+}
+
+// look reads a word, near or far.
+func (t *timedTransport) look(target, disp int) (int64, error) {
+	if !t.near(target, t.s.spec.Class(disp)) {
+		return t.poll(target, disp)
+	}
+	t.c.r.now += t.touch(target, disp)
+	t.k.catchUp(t.c.r)
+	return *t.s.word(target, disp), nil
 }
 
 // poll reads a far word.
@@ -144,6 +181,7 @@ func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
 		k.catchUp(r)
 		if *t.s.word(target, disp) == seen {
 			r.seg, r.target, r.disp, r.seen = t.s, target, disp, seen
+			r.wait = rma.Waiting{Words: [2]rma.Wait{{Target: target, Disp: disp}}, N: 1, Until: rma.Forever}
 			k.park(r, pausing)
 		}
 	}

@@ -80,6 +80,9 @@ func (c *Comm) Size() int { return len(c.g.ranks) }
 // Node is of rma.Comm.
 func (c *Comm) Node() rma.Node { return c.g.nodes[c.g.where[c.rank]] }
 
+// MemoryNodes is of rma.Comm.
+func (c *Comm) MemoryNodes() int { return c.r.w.memoryNodes }
+
 // Simulated is for rma.Simulated.
 func (c *Comm) Simulated() bool { return true }
 
@@ -151,7 +154,7 @@ func split(g *group, brought []any) []*Comm {
 
 // Allocate is of rma.Comm.
 func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
-	err := spec.Validate()
+	err := rma.Validate(c, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +175,7 @@ func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	}
 	return rma.New(rma.Config{
 		Comm: c, Spec: spec, T: c.r.w.engine.transport(c, out.(*segment)),
-		Caps: rma.Caps{Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1, AtomicWithCPU: false, NativeSwap: true},
+		Caps: rma.Caps{Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1, AtomicWithCPU: false, NativeSwap: true, AtomicPut: true},
 	}), nil
 }
 

@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/rmalock/rmalock/rma"
+
 // Begin gives the schedule to the Scheduler until End. Collective over all ranks of a
 // search; no operation may be pending.
 func (c *Comm) Begin() error {
@@ -82,8 +84,10 @@ type Counts struct {
 func (c Counts) Others() int { return c.Mate + c.Far }
 
 // add counts an operation.
-func (n *Counts) add(c *Comm, target int) {
+func (n *Counts) add(c *Comm, s *segment, target int) {
 	switch {
+	case s.spec.Hosts == rma.MemoryNodes:
+		n.Far++
 	case target == c.rank:
 		n.Own++
 	case c.g.mates(c.rank, target):

@@ -152,7 +152,15 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 
 // commute reports whether the order of two steps makes no difference.
 func commute(a, b *Step) bool {
-	return a.Rank != b.Rank && !a.Ends && !b.Ends && (a.Word != b.Word || a.Word == noWord || !a.Writes && !b.Writes)
+	return a.Rank != b.Rank && !a.Ends && !b.Ends && (!a.Writes && !b.Writes || !a.shares(b))
+}
+
+// shares reports whether two steps touch a word in common.
+func (a *Step) shares(b *Step) bool {
+	if a.Word != noWord && (a.Word == b.Word || a.Word == b.Other) {
+		return true
+	}
+	return a.Other != noWord && (a.Other == b.Word || a.Other == b.Other)
 }
 
 // bounded drops the steps that exceed the bound on preemptions.

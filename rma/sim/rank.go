@@ -15,7 +15,7 @@ type state uint8
 const (
 	running  state = iota
 	flushing       // until its operations towards target have taken effect
-	awaiting       // until its word satisfies cond
+	awaiting       // until a word satisfies its condition, in wait
 	pausing        // in Backoff: until its word is not seen
 	sleeping
 	meeting // in a collective call
@@ -41,7 +41,7 @@ type rank struct {
 	seg    *segment
 	target int // target rank in seg's group; of a flush, -1 for all
 	disp   int
-	cond   rma.Cond
+	wait   rma.Waiting
 	seen   int64
 	met    any // result of a collective call
 

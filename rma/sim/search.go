@@ -12,9 +12,11 @@ import (
 // Between Comm.Begin and Comm.End a Scheduler decides what happens next; before and
 // after, ranks take turns.
 type Search struct {
-	Node     []int // the node of each rank
-	MaxSteps int   // an execution that takes more has failed; 0 means 1,000,000
-	Faults   []Fault
+	Node []int // the node of each rank
+	// MemoryNodes is the number of memory nodes.
+	MemoryNodes int
+	MaxSteps    int // an execution that takes more has failed; 0 means 1,000,000
+	Faults      []Fault
 	// CPUFar lets the CPU do the operations on far words of a node's own ranks, as a
 	// backend would that takes CPU and NIC atomics for atomic with each other. They
 	// are not: an operation of the NIC that reads and writes takes two steps.
@@ -34,6 +36,7 @@ type Step struct {
 	Idle    bool   // a retry whose word has not changed
 	Again   bool   // a retry whose word has changed
 	Word    uint64 // number of the word that it reads or writes; noWord for none
+	Other   uint64 // of the second word that it reads; noWord for none
 	Writes  bool
 	Ends    bool // the job's End: operations that have not taken effect by then never do
 }
@@ -196,7 +199,7 @@ func (s Search) Run(sched Scheduler, body func(rma.Comm) error) (Stats, *Failure
 
 // engine makes ready to run executions; close its world when done.
 func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
-	e := &search{Search: s, scheduler: sched, w: newWorld(s.Node)}
+	e := &search{Search: s, scheduler: sched, w: newWorld(s.Node, s.MemoryNodes)}
 	if e.MaxSteps == 0 {
 		e.MaxSteps = 1_000_000
 	}

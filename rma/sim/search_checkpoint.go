@@ -56,7 +56,7 @@ func (e *search) saveCheckpoint(again bool) {
 	m.outside = e.outside.Save(m.outside)
 	for i, r := range e.w.ranks {
 		k := &m.ranks[i]
-		k.request = request{state: r.state, seg: r.seg, target: r.target, disp: r.disp, cond: r.cond, seen: r.seen}
+		k.request = request{state: r.state, seg: r.seg, target: r.target, disp: r.disp, wait: r.wait, seen: r.seen}
 		k.searchState, k.memo, k.doorway = r.searchState, r.memo, r.doorway
 		k.results = append(k.results[:0], r.results...)
 		k.pending = k.pending[:0]
@@ -92,7 +92,7 @@ func (e *search) restoreCheckpoint() bool {
 	e.outside.Restore(m.outside)
 	for i, r := range w.ranks {
 		k := &m.ranks[i]
-		r.state, r.seg, r.target, r.disp, r.cond, r.seen = k.state, k.seg, k.target, k.disp, k.cond, k.request.seen
+		r.state, r.seg, r.target, r.disp, r.wait, r.seen = k.state, k.seg, k.target, k.disp, k.wait, k.request.seen
 		r.searchState, r.memo, r.doorway, r.err, r.met = k.searchState, k.memo, k.doorway, nil, nil
 		r.results = append(r.results[:0], k.results...)
 		r.spare = append(r.spare, r.pending...)

@@ -104,7 +104,7 @@ func (r *rank) home(h uint64) {
 	for i, o := range r.pending {
 		o.number = 1<<50 + uint64(i)
 		x := learnt(o.number, int64(o.Kind)<<8|int64(o.Op))
-		for _, v := range [...]int64{int64(o.seg.key(o.Target, o.Disp)), o.Operand, o.Compare, int64(o.next), int64(o.Words())} {
+		for _, v := range [...]int64{int64(o.seg.key(o.Target, o.Disp)), o.Operand, o.Compare, int64(o.next), int64(o.Words()), int64(o.Epoch)} {
 			x = learnt(x, v)
 		}
 		if o.Kind == rma.KindPutBulk {

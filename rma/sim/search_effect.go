@@ -25,17 +25,21 @@ func (e *search) do(step Step) {
 
 // observe is the value that a waiting rank reads when it wakes.
 func (e *search) observe(r *rank) int64 {
-	if r.state != awaiting && r.state != pausing {
-		return 0
+	switch r.state {
+	case awaiting:
+		which := r.found()
+		a := &r.wait.Words[which]
+		v := *r.seg.word(a.Target, a.Disp)
+		if e.tracing {
+			e.note(Event{Rank: r.id, Kind: EventSees, Seg: r.seg, Target: a.Target, Disp: a.Disp, After: v})
+		}
+		return v + int64(which)*secondWord
+	case pausing: // Backoff returns no value
+		if e.tracing {
+			e.note(Event{Rank: r.id, Kind: EventSees, Seg: r.seg, Target: r.target, Disp: r.disp, After: *r.seg.word(r.target, r.disp)})
+		}
 	}
-	v := *r.seg.word(r.target, r.disp)
-	if e.tracing {
-		e.note(Event{Rank: r.id, Kind: EventSees, Seg: r.seg, Target: r.target, Disp: r.disp, After: v})
-	}
-	if r.state == pausing {
-		return 0 // Backoff returns no value
-	}
-	return v
+	return 0
 }
 
 // owes reports whether the rank has operations towards a target that did not take
@@ -105,6 +109,9 @@ func (r *rank) passDoorway(changed bool) {
 		f()
 	}
 }
+
+// secondWord tells the second word of an AwaitEither from the first in a rank's history.
+const secondWord = 0x2545F4914F6CDD1D
 
 // Keys of a rank's history: the number of the operation, and one of these.
 const (

@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/rmalock/rmalock/rma"
+
 // A Fault stops a rank in a search. Operations that it has issued by then still take effect.
 type Fault struct {
 	Rank int
@@ -51,6 +53,9 @@ func (e *search) resumed() (any bool) {
 
 // lost reports whether an operation's target is stopped by a fault with Lost.
 func (e *search) lost(o *operation) bool {
+	if o.seg.spec.Hosts == rma.MemoryNodes {
+		return false
+	}
 	target := o.seg.group.ranks[o.Target]
 	for i, f := range e.Faults {
 		if f.Lost && f.Rank == target.id && e.active(i, target) {

@@ -29,7 +29,7 @@ type request struct {
 	seg    *segment
 	target int // rank; of a flush, -1 for all
 	disp   int
-	cond   rma.Cond
+	wait   rma.Waiting
 	seen   int64
 	try    int
 	us     int64 // of a sleep, microseconds
@@ -39,6 +39,7 @@ type request struct {
 type answer struct {
 	err   error
 	open  int     // of a flush: operations that are still pending
+	which int     // of an Await: the index of the word
 	value int64   // of an Await
 	found []found // of a flush, by slot
 }
@@ -161,7 +162,7 @@ func (e *search) replayNode(r *rank) {
 // child is the node that an answer leads to, or nil.
 func (p *memoNode) child(a *answer) *memoNode {
 	for _, n := range p.children {
-		if b := &n.answer; a.value == b.value && a.open == b.open && a.err == b.err && slices.Equal(a.found, b.found) {
+		if b := &n.answer; a.which == b.which && a.value == b.value && a.open == b.open && a.err == b.err && slices.Equal(a.found, b.found) {
 			return n
 		}
 	}
@@ -262,7 +263,7 @@ func (e *search) ask(r *rank, q request) answer {
 
 // beginWait notes a rank's request. It reports false if there is nothing to wait for.
 func (e *search) beginWait(r *rank, q *request) bool {
-	r.state, r.seg, r.target, r.disp, r.cond, r.seen = q.state, q.seg, q.target, q.disp, q.cond, q.seen
+	r.state, r.seg, r.target, r.disp, r.wait, r.seen = q.state, q.seg, q.target, q.disp, q.wait, q.seen
 	switch q.state {
 	case flushing:
 		return r.owes(q.seg, q.target)
@@ -289,7 +290,10 @@ func (e *search) endWait(r *rank) answer {
 			a.found, a.open = r.flushed()
 		}
 	case awaiting:
-		a.value = *r.seg.word(r.target, r.disp)
+		if a.which = r.found(); a.which >= 0 { // the wait may have failed
+			w := &r.wait.Words[a.which]
+			a.value = *r.seg.word(w.Target, w.Disp)
+		}
 	case pausing:
 		e.paused--
 		if r.changed {

@@ -48,21 +48,25 @@ func (e *search) stepsOf(r *rank) bool {
 		}
 		due := !stops && r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)
 		must = must || due
-		e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: i, Must: due, Word: word, Writes: o.Kind.Writes() && o.Op != rma.NoOp})
+		e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: i, Must: due, Word: word, Other: noWord, Writes: o.Kind.Writes() && o.Op != rma.NoOp})
 	}
 	if stops && r.state != ending {
 		return must
 	}
-	step := Step{Rank: r.id, OpIndex: -1, Must: true, Word: noWord}
+	step := Step{Rank: r.id, OpIndex: -1, Must: true, Word: noWord, Other: noWord}
 	switch r.state {
 	case flushing: // a fault had stopped it when its last operation took effect
 		if r.owes(r.seg, r.target) {
 			return must
 		}
 	case awaiting:
-		step.Word = r.seg.key(r.target, r.disp)
-		if !r.cond.Holds(*r.seg.word(r.target, r.disp)) {
+		if r.found() < 0 {
 			return must
+		}
+		a := &r.wait.Words
+		step.Word = r.seg.key(a[0].Target, a[0].Disp)
+		if r.wait.N == 2 {
+			step.Other = r.seg.key(a[1].Target, a[1].Disp)
 		}
 	case pausing:
 		step.Word = r.seg.key(r.target, r.disp)
@@ -83,11 +87,11 @@ func (e *search) stepsOf(r *rank) bool {
 	return must || step.Must
 }
 
-// blocked reports whether an earlier operation of the rank on the same word has not
+// blocked reports whether an earlier operation of the rank that must come first has not
 // taken effect.
 func blocked(earlier []*operation, o *operation) bool {
 	for _, p := range earlier {
-		if p.overlaps(o) {
+		if o.follows(p) {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ const pieces = 4
 
 func (t *searchTransport) Issue(o rma.Operation) {
 	r, e := t.c.r, t.e
-	r.counts.add(t.c, o.Target)
+	r.counts.add(t.c, t.s, o.Target)
 	if o.Kind == rma.KindGetBulk { // its results come with the Flush
 		o.Slot = rma.MaxPending + len(r.bulkWords)
 		for i := range o.Data {
@@ -63,7 +63,7 @@ func (t *searchTransport) issue(o rma.Operation) {
 	p := r.operation(o, t.s)
 	p.number, p.whole = r.issued, r.whole
 	r.issued++
-	p.cpu = t.c.g.mates(t.c.rank, o.Target) && (o.Class != rma.Far || e.CPUFar)
+	p.cpu = t.s.mate(t.c.rank, o.Target) && (o.Class != rma.Far || e.CPUFar)
 	if o.Class == rma.Flag && o.Kind.Writes() {
 		e.write(r, p)
 	}
@@ -116,13 +116,13 @@ func (t *searchTransport) Flush(target int, res *rma.Results) (int, error) {
 	return a.open, a.err
 }
 
-func (t *searchTransport) Await(target, disp int, c rma.Cond) (int64, error) {
+func (t *searchTransport) Await(q rma.Waiting) (int, int64, error) {
 	t.c.r.counts.Awaits++
-	a := t.e.ask(t.c.r, request{state: awaiting, seg: t.s, target: target, disp: disp, cond: c})
+	a := t.e.ask(t.c.r, request{state: awaiting, seg: t.s, wait: q})
 	if a.err != nil {
-		return 0, a.err
+		return -1, 0, a.err
 	}
-	return a.value, nil
+	return a.which, a.value, nil
 }
 
 func (t *searchTransport) Backoff(target, disp int, seen int64, try int) error {

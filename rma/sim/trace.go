@@ -46,16 +46,21 @@ func (v Event) String() string {
 	case EventIssue:
 		return who + "issues  " + describe(&v.Op) + " of " + v.Seg.name(v.Target, v.Disp)
 	case EventHalf:
-		return who + "reads   " + v.Seg.name(v.Target, v.Disp) + fmt.Sprintf(": %d, first half of ", v.Before) + describe(&v.Op)
+		return who + "reads   " + v.Seg.name(v.Target, v.Disp) + ": " + v.format(v.Before) + ", first half of " + describe(&v.Op)
 	case EventSees:
-		return who + "sees    " + v.Seg.name(v.Target, v.Disp) + fmt.Sprintf(": %d", v.After)
+		return who + "sees    " + v.Seg.name(v.Target, v.Disp) + ": " + v.format(v.After)
 	case EventEffect:
 	}
-	what := fmt.Sprintf(": %d", v.Before)
+	what := ": " + v.format(v.Before)
 	if v.Op.Kind.Writes() {
-		what = fmt.Sprintf(": %d -> %d", v.Before, v.After)
+		what += " -> " + v.format(v.After)
 	}
 	return who + "effect  " + v.Seg.name(v.Target, v.Disp) + what + "  " + describe(&v.Op)
+}
+
+// format is a value of the event's word, by its fields if it has some.
+func (v *Event) format(value int64) string {
+	return v.Seg.format(v.Disp, value)
 }
 
 // WriteTrace writes a trace as text: effects, wake-ups, and marks.

@@ -21,11 +21,13 @@ type world struct {
 	alive    int
 	failed   error // why all waits end, or nil
 	engine   engine
+
+	memoryNodes int
 }
 
-// newWorld makes a world whose rank r lies on the node node[r].
-func newWorld(node []int) *world {
-	w := &world{ranks: make([]*rank, len(node)), comms: make([]*Comm, len(node))}
+// newWorld makes a world whose rank r lies on the node node[r], with memory nodes beside.
+func newWorld(node []int, memoryNodes int) *world {
+	w := &world{ranks: make([]*rank, len(node)), comms: make([]*Comm, len(node)), memoryNodes: memoryNodes}
 	all := make([]rank, len(node))
 	comms := make([]Comm, len(node))
 	for i := range all {
@@ -160,7 +162,11 @@ func (r *rank) doing() string {
 	case flushing:
 		what = fmt.Sprintf("flushes rank %d", r.target)
 	case awaiting:
-		what = fmt.Sprintf("awaits %s %v, which is %d", r.seg.name(r.target, r.disp), r.cond, *r.seg.word(r.target, r.disp))
+		for i := range r.wait.N {
+			a := &r.wait.Words[i]
+			what += fmt.Sprintf(", awaits %s %v, which is %s", r.seg.name(a.Target, a.Disp), a.Cond, r.seg.format(a.Disp, *r.seg.word(a.Target, a.Disp)))
+		}
+		what = strings.TrimPrefix(what, ", ")
 	case pausing:
 		what = fmt.Sprintf("tries again when %s is not %d", r.seg.name(r.target, r.disp), r.seen)
 	case sleeping:
@@ -188,7 +194,7 @@ func describe(o *rma.Operation) string {
 	return o.Kind.String()
 }
 
-// A segment is the memory of one window: one part per rank of its group.
+// A segment is the memory of one window: one part per host.
 type segment struct {
 	id    int
 	first uint64 // number of its first word in the world
@@ -201,8 +207,11 @@ type segment struct {
 }
 
 func (w *world) newSegment(spec rma.Spec, g *group) *segment {
-	n := spec.Words()
-	s := &segment{id: len(w.segments), first: w.words, spec: spec, words: n, group: g, mem: make([]int64, n*len(g.ranks))}
+	n, hosts := spec.Words(), len(g.ranks)
+	if spec.Hosts == rma.MemoryNodes {
+		hosts = w.memoryNodes
+	}
+	s := &segment{id: len(w.segments), first: w.words, spec: spec, words: n, group: g, mem: make([]int64, n*hosts)}
 	w.segments = append(w.segments, s)
 	w.words += uint64(len(s.mem))
 	return s
@@ -213,9 +222,33 @@ func (s *segment) word(target, disp int) *int64 { return &s.mem[target*s.words+d
 // key is the number of a word in the world.
 func (s *segment) key(target, disp int) uint64 { return s.first + uint64(target*s.words+disp) }
 
-// name is the name of a word, as in "TAIL@0" for rank 0.
+// name is the name of a word, as in "TAIL@0" for rank 0 and "TAIL@m0" for memory node 0.
 func (s *segment) name(target, disp int) string {
-	return fmt.Sprintf("%s.%s@%d", s.spec.Name, s.spec.WordName(disp), target)
+	at := "@"
+	if s.spec.Hosts == rma.MemoryNodes {
+		at = "@m"
+	}
+	return fmt.Sprintf("%s.%s%s%d", s.spec.Name, s.spec.WordName(disp), at, target)
+}
+
+// host is the number of a target in the world: of the rank, or, after all ranks, of the
+// memory node.
+func (s *segment) host(target int) int {
+	if s.spec.Hosts == rma.MemoryNodes {
+		return len(s.group.ranks[0].w.ranks) + target
+	}
+	return s.group.ranks[target].id
+}
+
+// mate reports whether a target shares memory with a rank of the segment's group.
+func (s *segment) mate(rank, target int) bool {
+	return s.spec.Hosts == rma.Ranks && s.group.mates(rank, target)
+}
+
+// format is the value of a word as text.
+func (s *segment) format(disp int, v int64) string {
+	w := s.spec.Word(disp)
+	return w.Format(v)
 }
 
 // apply does the operation on its next word. It returns the word's value before and after,
@@ -275,4 +308,17 @@ func (o *operation) finds() bool {
 // overlaps reports whether two operations of one rank touch a word in common.
 func (o *operation) overlaps(p *operation) bool {
 	return o.seg == p.seg && o.Target == p.Target && o.Disp < p.Disp+p.Words() && p.Disp < o.Disp+o.Words()
+}
+
+// follows reports whether an operation must take effect after p, an earlier one of its rank.
+func (o *operation) follows(p *operation) bool { return o.seg == p.seg && o.Follows(&p.Operation) }
+
+// found is the index of the word whose condition holds for a rank that awaits, or -1.
+func (r *rank) found() int {
+	for i := range r.wait.N {
+		if a := &r.wait.Words[i]; a.Cond.Holds(*r.seg.word(a.Target, a.Disp)) {
+			return i
+		}
+	}
+	return -1
 }
