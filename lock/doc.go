@@ -19,7 +19,11 @@
 // With context.Background() a lock queues as its protocol says, and waits as long
 // as it takes.
 //
-// An error other than ErrDeadline and ErrTooManyHeld comes from the transport or
-// says that a peer died. It leaves the lock in an unknown state: the job should
-// end. Each lock's package says what happens when a rank dies.
+// An error other than those of this package comes from the transport or says that a
+// peer died. It leaves the lock in an unknown state: the job should end. Each lock's
+// package says what happens when a rank dies.
+//
+// A lock that recovers ([Info.Recovers]) goes on without a rank that died. The next
+// holder gets the lock with [ErrOwnerDied]. A holder that was only slow, and was taken
+// for dead, learns it from its Unlock as [ErrLeaseLost].
 package lock

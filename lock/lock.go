@@ -18,6 +18,14 @@ var (
 	// ErrTooManyHeld is returned when a rank holds more locks of a Table at once than
 	// the lock has queue nodes for. The lock is unchanged.
 	ErrTooManyHeld = errors.New("lock: rank holds too many locks of the table at once")
+	// ErrLeaseLost is returned by Unlock to a holder that other ranks took for dead, because
+	// it held the lock for longer than its lease. Others may have held the lock since: what
+	// the caller wrote under it may be lost, or wrong. The caller does not hold the lock.
+	ErrLeaseLost = errors.New("lock: the lease ran out while the lock was held")
+	// ErrOwnerDied is returned by Lock, with the lock held, when the holder before died or
+	// lost its lease: what it guards may be half written. The caller repairs it, or gives up,
+	// and calls Unlock.
+	ErrOwnerDied = errors.New("lock: held; the holder before died in it")
 	// ErrConfig is wrapped by errors about a lock's configuration.
 	ErrConfig = errors.New("lock: bad configuration")
 )
@@ -45,10 +53,12 @@ func (m Mode) String() string {
 // Unlock by one that does not, panic.
 type Mutex interface {
 	// Lock waits for the lock and returns nil when the caller holds it. The error wraps
-	// ErrDeadline when ctx ended first, ErrTooManyHeld, or is that of the backend.
+	// ErrDeadline when ctx ended first, ErrTooManyHeld, ErrOwnerDied, with which the caller
+	// holds the lock, or is that of the backend.
 	Lock(ctx context.Context) error
 	// Unlock passes the lock on. What the caller flushed before is visible to the next
-	// holder. An error is the backend's, and leaves the lock in an unknown state.
+	// holder. An error wraps ErrLeaseLost, or is the backend's and leaves the lock in an
+	// unknown state.
 	Unlock() error
 	// TryLock takes the lock if it is free and reports whether it did. It does not wait
 	// for other holders.
@@ -78,7 +88,8 @@ type RWMutex interface {
 type Table interface {
 	// Len is the number of locks.
 	Len() int
-	// Home is the rank whose memory holds the lock's central word. All ranks get the same.
+	// Home is the host whose memory holds the lock's central word: a rank, or, where
+	// HostsOf says so, a memory node. All ranks get the same.
 	Home(id int) int
 
 	// Lock takes lock id. A lock without a shared mode takes Shared for Exclusive. Its
@@ -94,6 +105,15 @@ type Table interface {
 	Mutex(id int) Mutex
 	// Free closes the windows. Collective.
 	Free() error
+}
+
+// HostsOf says what the homes of a table's locks are: ranks, unless the table has a method
+// Hosts that says otherwise.
+func HostsOf(t Table) rma.Hosts {
+	if h, ok := t.(interface{ Hosts() rma.Hosts }); ok {
+		return h.Hosts()
+	}
+	return rma.Ranks
 }
 
 // Unbounded is a Promise.Bypass without a bound: a rank may wait for ever. As a number of
@@ -171,6 +191,9 @@ type Info struct {
 	Title  string // a line for people
 	Shared bool   // has a shared mode
 	Fair   string // the fairness bound in words or as a formula; "none" for none
+	// Recovers says that the lock goes on when a rank dies that holds it or waits for it,
+	// with ErrOwnerDied for the next holder and ErrLeaseLost for one that was taken for dead.
+	Recovers bool
 	// Open makes a Table of n locks with lock 0 at home. Collective.
 	Open func(c rma.Comm, n, home int) (Table, error)
 	// Params are what OpenWith understands beside it; a lock without has no OpenWith.

@@ -122,6 +122,24 @@ func Simulated(c Comm) bool {
 	return false
 }
 
+// Generation says how many ranks have had the caller's number before it, found under any
+// decorators. It is 0 unless ranks come and go: then a number is a slot, which a later rank
+// may take over. A word that names a rank names its generation too, or the name of a dead
+// rank is taken for its successor's.
+func Generation(c Comm) int {
+	for c != nil {
+		if g, ok := c.(interface{ Generation() int }); ok {
+			return g.Generation()
+		}
+		u, ok := c.(Unwrapper)
+		if !ok {
+			break
+		}
+		c = u.Unwrap()
+	}
+	return 0
+}
+
 // AsEpochLocker finds the transport's own locks under any decorators.
 func AsEpochLocker(c Comm) (EpochLocker, bool) {
 	for c != nil {

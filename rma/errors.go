@@ -17,6 +17,7 @@ var (
 	ErrMismatch  = errors.New("ranks disagree in a collective call")
 	ErrFreed     = errors.New("window was freed")
 	ErrPeer      = errors.New("a peer failed or is gone")
+	ErrDied      = errors.New("the rank has died") // of a rank that plays dead: hook.Failure.Dies
 	ErrTransport = errors.New("transport failed")
 	ErrRefused   = errors.New("transport refused")
 )

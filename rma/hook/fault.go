@@ -19,6 +19,9 @@ type Failure struct {
 	// every Await, Backoff and Flush of pending operations returns an error that wraps
 	// rma.ErrPeer. Collective calls, Free among them, still work, so that a test can end.
 	CutOff bool
+	// Dies is CutOff with errors that wrap rma.ErrDied, for a rank that plays dead: its body
+	// returns the error, and a job whose ranks may die goes on without it.
+	Dies bool
 }
 
 // Fault has a step of the calling rank fail. Decorate the Comm on the ranks that are to fail.
@@ -54,11 +57,15 @@ func (f *faultState) hit(e Event) error {
 	}
 	at := fmt.Sprintf("hook: window %q: injected fault at rank %d: %s at rank %d, word %s",
 		e.Window, e.Origin, what, e.Target, e.Word())
-	if f.CutOff {
+	switch {
+	case f.Dies:
+		f.cut = fmt.Errorf("%s and all after it: %w", at, rma.ErrDied)
+	case f.CutOff:
 		f.cut = fmt.Errorf("%s and all after it: %w", at, rma.ErrPeer)
-		return f.cut
+	default:
+		return fmt.Errorf("%s: %w", at, rma.ErrTransport)
 	}
-	return fmt.Errorf("%s: %w", at, rma.ErrTransport)
+	return f.cut
 }
 
 // faulty is the Transport of Fault.
