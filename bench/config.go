@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -30,10 +31,11 @@ const (
 	WCSB    Mode = "wcsb"    // work in the critical section
 	WARB    Mode = "warb"    // work after the release
 	DHT     Mode = "dht"     // a distributed hashtable
+	Clients Mode = "clients" // what Config.Workload says
 )
 
-// Modes lists the workloads in the order of rma-rw, section 5.
-func Modes() []Mode { return []Mode{Latency, LB, ECSB, SOB, WCSB, WARB, DHT} }
+// Modes lists the workloads in the order of rma-rw, section 5, and Clients.
+func Modes() []Mode { return []Mode{Latency, LB, ECSB, SOB, WCSB, WARB, DHT, Clients} }
 
 // The length of a run without Config.Duration and Config.Acquires.
 const (
@@ -50,12 +52,21 @@ type Config struct {
 
 	// Duration of warm-up and measurement together. Mode dht has none.
 	Duration time.Duration
-	// Acquires of each rank, warm-up included. If neither is set it is 100,000 in mode
+	// Workload of mode clients; nil means Mix{}. The other modes have none.
+	Workload Workload
+	// Rate is the number of visits that begin in a second, those of all ranks together, in
+	// mode clients: an open loop. Each rank's gaps between them are random, with an
+	// exponential distribution, and a visit that begins late counts from when it was to
+	// begin. 0 is a closed loop: a rank begins a visit when the one before has ended.
+	Rate float64
+
+	// Acquires of each rank, in mode clients visits, warm-up included. If neither is set it is 100,000 in mode
 	// lb, as in the paper, 1,000 in mode dht, and otherwise Duration is 1 s; in virtual
 	// time see Virtual.
 	Acquires int
 
-	// Locks in the table; each acquire takes one of them at random. 0 means 1.
+	// Locks in the table; each acquire takes one of them at random, in mode clients as
+	// Workload says. 0 means 1.
 	Locks int
 	// Readers is the share of acquires in shared mode, 0 to 1; in mode dht of reads.
 	// F_W of the paper is 1 - Readers.
@@ -114,6 +125,9 @@ func (c *Config) Validate() error {
 	case c.Mode == DHT && c.Locks > 1:
 		return fmt.Errorf("locks is %d, want 1 in mode dht: all ranks work on one volume: %w", c.Locks, ErrConfig)
 	}
+	if err := c.checkClients(); err != nil {
+		return err
+	}
 	if c.Duration == 0 && c.Acquires == 0 {
 		switch c.Mode {
 		case LB:
@@ -124,10 +138,30 @@ func (c *Config) Validate() error {
 			c.Duration = defaultDuration
 		}
 	}
-	if c.Locks == 0 {
-		c.Locks = 1
-	}
 	return nil
+}
+
+// checkClients fills in the defaults of what mode clients has, and reports what is wrong.
+func (c *Config) checkClients() error {
+	c.Locks = max(c.Locks, 1)
+	switch {
+	case c.Mode != Clients && (c.Workload != nil || c.Rate != 0):
+		return fmt.Errorf("mode %s has a workload of its own and no rate, want mode %s for another one: %w", c.Mode, Clients, ErrConfig)
+	case c.Mode != Clients:
+		return nil
+	case !(c.Rate >= 0 && c.Rate <= math.MaxInt64):
+		return fmt.Errorf("rate is %g visits per second, want more than 0, or 0 for a closed loop: %w", c.Rate, ErrConfig)
+	}
+	if c.Workload == nil {
+		c.Workload = Mix{}
+	}
+	return c.Workload.Check(c.Locks)
+}
+
+// timesAll reports whether each acquire is timed, and not some of them: in an open loop, where
+// an acquire that is not timed may hide a late one, and where looking at a clock takes no time.
+func (c *Config) timesAll() bool {
+	return c.Mode == Clients && (c.Rate > 0 || c.virtual != nil)
 }
 
 // Writers is F_W of the paper, the share of exclusive acquires.

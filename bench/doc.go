@@ -8,6 +8,9 @@
 //	warb     empty critical section, then waits 1 to 4 us after the release
 //	dht      all ranks but rank 0 insert into a hashtable at rank 0 and read from it;
 //	         its figure is the total time
+//	clients  what a [Workload] says, such as a [Mix]: skewed or local choices of locks, several
+//	         held at once, memory accesses and computing inside, time to think; in a closed
+//	         loop, or in an open one with a rate of arrivals
 //
 // [Run] is collective and returns a [Result] at rank 0. [Virtual] runs a whole job in
 // virtual time, with thousands of ranks. A [Sweep] is a set of such runs, a [Store]
@@ -50,6 +53,23 @@
 // In dht the table holds 1,024 elements at first. A read looks one of them up, at
 // random, and an insert makes a new one, so that as in the paper every insert writes;
 // the volume has room for all. What is found and left is checked, with the same error.
+//
+// # Mode clients
+//
+// A rank is a client: many clients of a core are many ranks there. A visit acquires its locks,
+// works, and releases them; its latency is the time in Lock and Unlock of all. In an open loop
+// visits begin at random times with a given rate. One that begins late, because that before it
+// took long, counts from when it was to begin: otherwise the waits that matter most would be
+// left out (coordinated omission). Then all visits are timed and not a sample, and so they are
+// in virtual time.
+//
+// A Result has, of the timed visits, distribution functions of the latency and of the ranks'
+// shares, the latency of each rank, and the times in Lock of the locks that were acquired most.
+// Retries are the tries that failed, per acquire.
+//
+// After the measurement the clients make more visits, in which exclusive holders raise a
+// counter of each lock without atomics, and shared ones look whether it changes. Counters lie
+// where the table says that the locks are, ranks or memory nodes.
 //
 // # In virtual time
 //

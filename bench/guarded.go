@@ -19,7 +19,7 @@ type guarded struct {
 
 // newGuarded opens the words. Collective.
 func newGuarded(c rma.Comm, table lock.Table, each int) (*guarded, error) {
-	g := &guarded{table: table, each: each, step: c.Size()}
+	g := &guarded{table: table, each: each, step: lock.HomesOf(table, c)}
 	if table.Len() > 1 {
 		step, err := agreedStep(c, table)
 		if err != nil {
@@ -27,8 +27,10 @@ func newGuarded(c rma.Comm, table lock.Table, each int) (*guarded, error) {
 		}
 		g.step = step
 	}
+	spec := rma.DataSpec("bench data", each*((table.Len()+g.step-1)/g.step))
+	spec.Hosts = lock.HostsOf(table)
 	var err error
-	g.w, err = c.Allocate(rma.DataSpec("bench data", each*((table.Len()+g.step-1)/g.step)))
+	g.w, err = c.Allocate(spec)
 	return g, err
 }
 
@@ -36,15 +38,16 @@ func newGuarded(c rma.Comm, table lock.Table, each int) (*guarded, error) {
 // many. Collective.
 func agreedStep(c rma.Comm, table lock.Table) (int, error) {
 	var mine [1]int64
+	hosts := lock.HomesOf(table, c)
 	if c.Rank() == 0 {
-		mine[0] = int64(step(table, c.Size()))
+		mine[0] = int64(step(table, hosts))
 	}
 	all, err := c.Allgather(mine[:])
 	if err != nil {
 		return 0, err
 	}
 	if all[0] < 0 {
-		return 0, fmt.Errorf("the home of lock %d is %d, want 0 to %d: %w", ^all[0], table.Home(int(^all[0])), c.Size()-1, lock.ErrConfig)
+		return 0, fmt.Errorf("the home of lock %d is %d, want 0 to %d: %w", ^all[0], table.Home(int(^all[0])), hosts-1, lock.ErrConfig)
 	}
 	return int(all[0]), nil
 }
@@ -74,15 +77,14 @@ func (g *guarded) word(id, number int) (host, disp int) {
 	return g.table.Home(id), id/g.step*g.each + number
 }
 
-// sum adds up the words of one number at the caller, reading many at once: there may be a
-// billion.
-func (g *guarded) sum(number int) (int64, error) {
+// sum adds up the words of one number at a host, reading many at once: there may be a billion.
+func (g *guarded) sum(host, number int) (int64, error) {
 	sum := int64(0)
 	buf := make([]int64, min(1<<16*g.each, g.w.Words()))
 	for d := 0; d < g.w.Words(); d += len(buf) {
 		buf = buf[:min(len(buf), g.w.Words()-d)]
-		g.w.GetBulk(buf, g.w.Rank(), d)
-		if err := g.w.Flush(g.w.Rank()); err != nil {
+		g.w.GetBulk(buf, host, d)
+		if err := g.w.Flush(host); err != nil {
 			return 0, err
 		}
 		for i := number; i < len(buf); i += g.each {
@@ -93,14 +95,19 @@ func (g *guarded) sum(number int) (int64, error) {
 }
 
 // verify compares the sum of the words of one number with the increments that the ranks made
-// of them under the lock. Collective.
+// of them under the lock. Each rank reads the memory of a few hosts: its own if these are
+// ranks. Collective.
 func (g *guarded) verify(c rma.Comm, number int, made int64, name string) error {
-	sum, err := g.sum(number)
-	if err != nil {
-		return err
+	found := int64(0)
+	for host := c.Rank(); host < g.w.Size(); host += c.Size() {
+		sum, err := g.sum(host, number)
+		if err != nil {
+			return err
+		}
+		found += sum
 	}
-	sums := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(sum)), uint64(made))
-	_, err = rma.Combine(c, sums, func(all [][]byte) (none struct{}, err error) {
+	sums := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(found)), uint64(made))
+	_, err := rma.Combine(c, sums, func(all [][]byte) (none struct{}, err error) {
 		var found, made uint64
 		for _, sums := range all {
 			found += binary.LittleEndian.Uint64(sums)

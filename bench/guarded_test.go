@@ -44,6 +44,17 @@ func TestHomes(t *testing.T) {
 			sane(t, measure(t, 1, 4, bench.Config{Lock: name, Mode: bench.WCSB, Locks: locks, Acquires: 500}))
 		}
 	}
+	for _, nodes := range []int{1, 3} {
+		for _, mode := range []bench.Mode{bench.SOB, bench.WCSB, bench.Clients} {
+			err := inproc.Job{Nodes: 2, PerNode: 2, MemoryNodes: nodes}.Run(func(c rma.Comm) error {
+				_, err := bench.Run(c, bench.Config{Lock: "testmemory", Mode: mode, Locks: 7, Acquires: 500, Readers: 0.3})
+				return err
+			})
+			if err != nil {
+				t.Errorf("%s, locks on %d memory nodes: %v", mode, nodes, err)
+			}
+		}
+	}
 	err := inproc.Run(2, func(c rma.Comm) error {
 		_, err := bench.Run(c, bench.Config{Lock: "testnowhere", Mode: bench.WCSB, Locks: 4, Acquires: 10})
 		return err

@@ -15,6 +15,9 @@ type measurement struct {
 	busyNs   int64   // from the first acquire to the last release
 	ps       samples // ps per acquire
 	insideNs int64   // in critical sections; each sample counts for the acquires up to the next
+
+	visits int64 // acquires in groups, as the workload has them
+	byLock lockSamples
 }
 
 // timed runs the workload with a warm-up and measures it. Collective.
@@ -48,6 +51,7 @@ func (m *measurement) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	if cfg.virtual != nil {
 		cfg.virtual.begin()
 	}
+	w.begin()
 	begin := c.Now()
 	if w.active() {
 		if cfg.Mode == Latency {
@@ -67,6 +71,7 @@ func (m *measurement) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 	if cfg.Mode != Latency {
 		m.spanNs = c.Now() - begin
 	}
+	m.acquires, m.byLock = w.taken(m.visits)
 	return nil
 }
 
@@ -102,7 +107,7 @@ func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err e
 // samples runs a workload of all ranks and times single acquires.
 func (m *measurement) samples(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
 	every := 1
-	if usualNs > 0 {
+	if usualNs > 0 && !cfg.timesAll() {
 		every = int(min(max(sampleEvery/usualNs, 1), maxEvery))
 	}
 	left, end := remaining(c, cfg, done)
@@ -117,7 +122,7 @@ func (m *measurement) samples(c rma.Comm, w workload, cfg *Config, done int, usu
 		if err := w.run(n - 1); err != nil {
 			return err
 		}
-		m.acquires += int64(n)
+		m.visits += int64(n)
 		if left -= n; cfg.virtual.count(n) || t.now >= end {
 			break
 		}
@@ -142,7 +147,7 @@ func (m *measurement) batches(c rma.Comm, w workload, cfg *Config, done int, usu
 		}
 		now = c.Now()
 		m.record((now-begin)*1000/int64(n), 1)
-		m.acquires += int64(n)
+		m.visits += int64(n)
 		if left -= n; cfg.virtual.count(n) {
 			break
 		}

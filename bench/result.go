@@ -35,7 +35,8 @@ type Result struct {
 	PerSecond float64 `json:"acquires_per_second"` // of all ranks
 
 	// Nanoseconds in Lock and Unlock of one acquire; in mode latency, batch means; in
-	// mode dht, of one operation on the table. In modes latency and lb the mean is that
+	// mode dht, of one operation on the table; in mode clients, of one visit, with the
+	// time by which it began late in an open loop. In modes latency and lb the mean is that
 	// of all acquires, otherwise of those sampled.
 	Mean   float64 `json:"ns_per_acquire_mean"`
 	Median float64 `json:"ns_per_acquire_median"`
@@ -49,6 +50,17 @@ type Result struct {
 	// lock can make more than 1e9/Inside of them a second.
 	Inside float64 `json:"ns_inside_mean"`
 
+	// Of mode clients. A visit acquires its locks, works and releases them.
+	Workload        string      `json:"workload,omitempty"`           // in a line
+	Offered         float64     `json:"offered_per_second,omitempty"` // Config.Rate, in visits
+	Visits          int64       `json:"visits,omitempty"`             // of all ranks
+	VisitsPerSecond float64     `json:"visits_per_second,omitempty"`  // of all ranks
+	CDF             []Step      `json:"latency_cdf,omitempty"`        // of the ns of a visit
+	ShareCDF        []Step      `json:"share_cdf,omitempty"`          // of the ranks' shares; 1 is an even one
+	RankTimes       []Times     `json:"latency_per_rank,omitempty"`   // of the visits of each rank
+	LocksTaken      int         `json:"locks_taken,omitempty"`        // locks of which an acquire was timed
+	Busiest         []LockTimes `json:"busiest_locks,omitempty"`      // those with the most acquires
+
 	PerRank []int64 `json:"acquires_per_rank"` // acquires of each rank
 	// ShareDeviation is the standard deviation of acquires_per_rank divided by their
 	// mean; 0 is a perfectly even share. In mode latency it is 0; in mode dht rank 0 is
@@ -60,6 +72,9 @@ type Result struct {
 	// ranks, flushes and waits not counted.
 	Ops       map[string]float64 `json:"ops_per_acquire"`
 	RemoteOps float64            `json:"remote_ops_per_acquire"`
+
+	// Retries are the tries that failed, per acquire: Backoffs in Ops.
+	Retries float64 `json:"retries_per_acquire"`
 
 	NumGC int64  `json:"num_gc"` // garbage collections while measuring, all processes
 	GOGC  string `json:"gogc"`   // percent, or "off"

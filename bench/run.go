@@ -1,11 +1,12 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
 )
 
 // Run measures a lock. Collective; the Result is at rank 0, and nil elsewhere. An
@@ -55,49 +56,73 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, collected})
+	locks, err := rma.AllgatherBytes(c, m.byLock.encode())
+	if err != nil {
+		return nil, err
+	}
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits, collected})
 	if err != nil || c.Rank() != 0 {
 		return nil, err
 	}
-	for _, b := range ps[1:] {
-		if err := m.ps.merge(b); err != nil {
+	byRank, all, byLock := make([]samples, c.Size()), samples{}, lockSamples{}
+	for r := range byRank {
+		byRank[r] = samples{}
+		if err := errors.Join(byRank[r].merge(ps[r]), byLock.merge(locks[r], cfg.Locks)); err != nil {
 			return nil, err
 		}
+		all.add(byRank[r])
 	}
 	res := newResult(c, &cfg, &lck)
 	res.Cores, res.Oversubscribed, res.GOGC = where.cores, where.oversubscribed, gogc()
 	for r := range c.Size() {
-		res.NumGC += sums[5*r+4]
+		res.NumGC += sums[6*r+5]
 	}
-	res.gather(sums, 5, m.ps.histogram())
-	res.Ops, res.RemoteOps = t.perAcquire()
+	res.gather(sums, 6, byRank, all, byLock)
+	res.count(t)
 	return res, nil
 }
 
 // newResult is a Result of what is known before measuring.
 func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
-	return &Result{
+	res := &Result{
 		Mode: cfg.Mode, Lock: cfg.Lock, Shared: lck.Shared, Locks: cfg.Locks, Writers: cfg.Writers(), Seed: cfg.Seed,
-		Ranks: c.Size(), Nodes: c.Node().Count, Transport: c.Describe(),
+		Ranks: c.Size(), Nodes: c.Node().Count, Transport: c.Describe(), Offered: cfg.Rate,
 	}
+	if cfg.Workload != nil {
+		res.Workload = cfg.Workload.String()
+	}
+	return res
 }
 
-// gather fills in what follows from the acquires, the span, the busy time and the time in
-// critical sections of each rank, the first four of per words in sums, and from the
-// histogram of all.
-func (r *Result) gather(sums []int64, per int, h *hdrhistogram.Histogram) {
-	var longest, busy, inside int64
+// gather fills in what follows from the acquires, the span, the busy time, the time in
+// critical sections and the visits of each rank, the first five of per words in sums, and from
+// the samples. In mode clients these are by rank and by lock, otherwise together.
+func (r *Result) gather(sums []int64, per int, byRank []samples, all samples, byLock lockSamples) {
+	var longest, busy, inside, visits int64
 	for ; len(sums) > 0; sums = sums[per:] {
 		r.PerRank = append(r.PerRank, sums[0])
 		longest = max(longest, sums[1])
 		busy += sums[2]
 		inside += sums[3]
+		visits += sums[4]
 	}
 	r.throughput(longest)
-	r.latency(h)
-	r.Inside = float64(inside) / float64(max(1, r.Acquires))
+	if r.Mode == Clients {
+		r.Visits, r.VisitsPerSecond = visits, float64(visits)/r.Seconds
+		r.spread(all, byRank, byLock)
+	}
+	r.latency(all.histogram())
+	r.Inside = float64(inside) / float64(max(1, visits))
 	if r.Mode == Latency || r.Mode == LB {
 		r.Mean = float64(busy) / float64(max(1, r.Acquires))
+	}
+}
+
+// count fills in what was counted.
+func (r *Result) count(t *opCounts) {
+	r.Ops, r.RemoteOps = t.perAcquire()
+	for d := range hook.Distances {
+		r.Retries += r.Ops["Backoff."+d.String()]
 	}
 }
 

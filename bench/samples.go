@@ -23,9 +23,21 @@ const significant = 11
 
 // record counts a value n times.
 func (s samples) record(v int64, n int) {
+	s[bucket(v)] += int64(n)
+}
+
+// bucket is the lower bound of a value's bucket.
+func bucket(v int64) int64 {
 	v = min(max(v, 0), maxTracked)
 	drop := max(0, bits.Len64(uint64(v))-significant)
-	s[v>>drop<<drop] += int64(n)
+	return v >> drop << drop
+}
+
+// add adds samples.
+func (s samples) add(o samples) {
+	for v, n := range o {
+		s[v] += n
+	}
 }
 
 // median is the upper bound of the bucket that holds the median; 0 without values.
@@ -71,8 +83,14 @@ func (s samples) merge(b []byte) error {
 // histogram has the samples.
 func (s samples) histogram() *hdrhistogram.Histogram {
 	h := hdrhistogram.New(1, maxTracked, 3)
+	s.fill(h)
+	return h
+}
+
+// fill makes h, a histogram that histogram made, that of the samples.
+func (s samples) fill(h *hdrhistogram.Histogram) {
+	h.Reset()
 	for v, n := range s {
 		_ = h.RecordValues(v, n) // cannot fail: record keeps values below the limit
 	}
-	return h
 }

@@ -55,6 +55,9 @@ func (s Sweep) round() ([]Point, error) {
 			for _, writers := range s.Writers {
 				cfg := s.Config
 				cfg.Mode, cfg.Lock, cfg.Readers = mode, name, round(1-writers)
+				if mode != Clients {
+					cfg.Workload, cfg.Rate = nil, 0
+				}
 				if mode == DHT && cfg.Duration > 0 && len(s.Modes) > 1 {
 					cfg.Duration = 0
 				}
@@ -87,6 +90,12 @@ func (s Sweep) round() ([]Point, error) {
 func (p Point) Key(where string) string {
 	c := p.Config
 	parts := []string{where, fmt.Sprintf("P=%d", p.Ranks), string(c.Mode), c.Lock, fmt.Sprintf("F_W=%g", c.Writers()), fmt.Sprintf("locks=%d", max(1, c.Locks))}
+	if c.Workload != nil {
+		parts = append(parts, c.Workload.String())
+	}
+	if c.Rate > 0 {
+		parts = append(parts, fmt.Sprintf("rate=%g", c.Rate))
+	}
 	switch {
 	case c.Acquires > 0:
 		parts = append(parts, fmt.Sprintf("acquires=%d", c.Acquires))

@@ -14,7 +14,7 @@ var settings []lock.Setting
 var errOpen = errors.New("open failed on purpose")
 
 // Locks to test the measurement with: testrw has a shared mode and works,
-// testopen does not exclude, testfail fails to open at rank 1.
+// testopen does not exclude, testblind lets readers in at any time, testfail fails to open at rank 1.
 func init() {
 	lock.Register(lock.Info{Name: "testrw", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		w, err := c.Allocate(rma.CounterSpec("testrw", n))
@@ -26,9 +26,19 @@ func init() {
 		w, err := c.Allocate(rma.CounterSpec("testrw", s.Locks))
 		return &table{w: w, n: s.Locks, works: true}, err
 	}})
+	lock.Register(lock.Info{Name: "testmemory", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		spec := rma.CounterSpec("testmemory", n)
+		spec.Hosts = rma.MemoryNodes
+		w, err := c.Allocate(spec)
+		return &table{w: w, n: n, works: true, spread: true}, err
+	}})
 	lock.Register(lock.Info{Name: "testopen", Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		w, err := c.Allocate(rma.CounterSpec("testopen", n))
 		return &table{w: w, n: n}, err
+	}})
+	lock.Register(lock.Info{Name: "testblind", Shared: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		w, err := c.Allocate(rma.CounterSpec("testblind", n))
+		return blind{&table{w: w, n: n, works: true}}, err
 	}})
 	lock.Register(lock.Info{Name: "testfail", Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 		if c.Rank() == 1 {
@@ -38,12 +48,29 @@ func init() {
 	}})
 }
 
-// table keeps all words of its locks at rank 0: the number of readers, or -1 for a
+// table keeps the words of its locks at rank 0, or at their homes: the number of readers, or -1 for a
 // writer. Readers and writers spin.
 type table struct {
 	w     *rma.Window
 	n     int
 	works bool
+
+	spread bool // a lock's word is at its home
+}
+
+func (t *table) Hosts() rma.Hosts {
+	if t.spread {
+		return rma.MemoryNodes
+	}
+	return rma.Ranks
+}
+
+// host is where a lock's word is.
+func (t *table) host(id int) int {
+	if t.spread {
+		return t.Home(id)
+	}
+	return 0
 }
 
 func (t *table) Len() int                { return t.n }
@@ -57,7 +84,7 @@ func (t *table) Lock(_ context.Context, id int, mode lock.Mode) error {
 		if got || err != nil {
 			return err
 		}
-		if err := t.w.Backoff(0, id, 0, try); err != nil {
+		if err := t.w.Backoff(t.host(id), id, 0, try); err != nil {
 			return err
 		}
 	}
@@ -70,13 +97,13 @@ func (t *table) TryLock(id int, mode lock.Mode) (bool, error) {
 	before := int64(0)
 	if mode == lock.Shared {
 		var err error
-		if before, err = t.w.FetchAndOpFlush(0, 0, id, rma.NoOp); err != nil || before < 0 {
+		if before, err = t.w.FetchAndOpFlush(0, t.host(id), id, rma.NoOp); err != nil || before < 0 {
 			return false, err
 		}
-		seen, err := t.w.CompareAndSwapFlush(before+1, before, 0, id)
+		seen, err := t.w.CompareAndSwapFlush(before+1, before, t.host(id), id)
 		return seen == before, err
 	}
-	seen, err := t.w.CompareAndSwapFlush(-1, 0, 0, id)
+	seen, err := t.w.CompareAndSwapFlush(-1, 0, t.host(id), id)
 	return seen == 0, err
 }
 
@@ -85,9 +112,26 @@ func (t *table) Unlock(id int, mode lock.Mode) error {
 	case !t.works:
 		return nil
 	case mode == lock.Shared:
-		return t.w.AccumulateFlush(-1, 0, id, rma.Sum)
+		return t.w.AccumulateFlush(-1, t.host(id), id, rma.Sum)
 	}
-	return t.w.AccumulateFlush(1, 0, id, rma.Sum)
+	return t.w.AccumulateFlush(1, t.host(id), id, rma.Sum)
+}
+
+// blind is a table whose readers do not see writers.
+type blind struct{ *table }
+
+func (b blind) Lock(ctx context.Context, id int, mode lock.Mode) error {
+	if mode == lock.Shared {
+		return nil
+	}
+	return b.table.Lock(ctx, id, mode)
+}
+
+func (b blind) Unlock(id int, mode lock.Mode) error {
+	if mode == lock.Shared {
+		return nil
+	}
+	return b.table.Unlock(id, mode)
 }
 
 type mutex struct {

@@ -158,7 +158,7 @@ func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64
 	if err != nil {
 		return nil, err
 	}
-	p := &virtualRun{ps: samples{}, limit: limit}
+	p := &virtualRun{ps: samples{}, byLock: lockSamples{}, limit: limit}
 	cfg.virtual, cfg.Topology = p, v.Topology
 	t := sim.Timed{Node: nodes(v.Topology), Model: model, PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong)}
 	t.Tick = func(now int64) error {
@@ -199,7 +199,9 @@ func nodes(t *topo.Topology) []int {
 
 // virtualRun is shared by the ranks of a run in virtual time. One of them runs at a time.
 type virtualRun struct {
-	ps        samples // of all ranks
+	ps        samples     // of all ranks
+	byRank    []samples   // of each rank, in mode clients instead
+	byLock    lockSamples // of all ranks
 	tally     hook.Tally
 	measuring bool
 	done      int64 // acquires, of the warm-up or of the measurement
@@ -235,12 +237,12 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &measurement{ps: p.ps}
+	m := &measurement{ps: p.own(c, cfg)}
 	if err := m.measure(c, w, cfg); err != nil {
 		return nil, err
 	}
 	found := p.tally
-	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs})
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits})
 	if err != nil {
 		return nil, err
 	}
@@ -252,8 +254,22 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	}
 	res := newResult(c, cfg, lck)
 	res.Simulated, res.Cores = true, c.Size() // the model has a core for each
-	res.gather(sums, 4, p.ps.histogram())
-	t := &opCounts{acquires: res.Acquires, sum: found}
-	res.Ops, res.RemoteOps = t.perAcquire()
+	for _, s := range p.byRank {
+		p.ps.add(s)
+	}
+	res.gather(sums, 5, p.byRank, p.ps, p.byLock)
+	res.count(&opCounts{acquires: res.Acquires, sum: found})
 	return res, nil
+}
+
+// own is where a rank records.
+func (p *virtualRun) own(c rma.Comm, cfg *Config) samples {
+	if cfg.Mode != Clients {
+		return p.ps
+	}
+	if p.byRank == nil {
+		p.byRank = make([]samples, c.Size())
+	}
+	p.byRank[c.Rank()] = samples{}
+	return p.byRank[c.Rank()]
 }

@@ -12,8 +12,12 @@ import (
 // A workload is what one rank does.
 type workload interface {
 	active() bool // whether this rank takes the lock
+	begin()       // ends the warm-up
 	run(n int) error
 	sample() (timing, error) // run(1), timed
+	// taken is the number of acquires since begin, in so many runs, and their times by lock, nil
+	// where they are not kept.
+	taken(runs int64) (acquires int64, byLock lockSamples)
 	// verify checks the data that the workload has changed. Collective.
 	verify() error
 	free() error // collective
@@ -28,8 +32,11 @@ type timing struct {
 
 // open opens the workload: locks on counted, data on c. Collective.
 func open(c, counted rma.Comm, lck *Lock, cfg *Config) (workload, error) {
-	if cfg.Mode == DHT {
+	switch cfg.Mode {
+	case DHT:
 		return newDHTWorker(c, counted, lck, cfg)
+	case Clients:
+		return newVisitor(c, counted, lck, cfg)
 	}
 	return newWorker(c, counted, lck, cfg)
 }
@@ -47,7 +54,7 @@ func agree(c rma.Comm, cfg *Config, err error) error {
 	return rma.Agree(c, err)
 }
 
-// worker is one rank at all workloads but dht.
+// worker is one rank at all workloads but dht and clients.
 type worker struct {
 	c     rma.Comm
 	cfg   *Config
@@ -95,6 +102,10 @@ func (w *worker) free() error {
 	}
 	return w.data.w.Free()
 }
+
+func (w *worker) begin() {}
+
+func (w *worker) taken(runs int64) (int64, lockSamples) { return runs, nil }
 
 func (w *worker) active() bool { return w.cfg.Mode != Latency || w.c.Rank() == 0 }
 
@@ -206,13 +217,17 @@ func (w *worker) after() {
 }
 
 // spin computes for 1 to 4 us.
-func (w *worker) spin() {
-	ns := 1000 + w.rng.Int64N(3001)
-	if w.cfg.virtual != nil {
-		w.c.Sleep(ns) // virtual time advances by ns; the simulator runs other ranks meanwhile
-		return
-	}
-	for end := w.c.Now() + ns; w.c.Now() < end; {
+func (w *worker) spin() { compute(w.c, w.cfg, 1000+w.rng.Int64N(3001)) }
+
+// compute keeps the processor for a time.
+func compute(c rma.Comm, cfg *Config, ns int64) {
+	switch {
+	case ns <= 0:
+	case cfg.virtual != nil:
+		c.Sleep(ns) // virtual time advances by ns; the simulator runs other ranks meanwhile
+	default:
+		for end := c.Now() + ns; c.Now() < end; {
+		}
 	}
 }
 

@@ -107,13 +107,27 @@ type Table interface {
 	Free() error
 }
 
-// HostsOf says what the homes of a table's locks are: ranks, unless the table has a method
-// Hosts that says otherwise.
+// HostsOf says what the homes of a table's locks are: ranks, unless the table, or the one that
+// it unwraps to, has a method Hosts that says otherwise.
 func HostsOf(t Table) rma.Hosts {
-	if h, ok := t.(interface{ Hosts() rma.Hosts }); ok {
-		return h.Hosts()
+	for {
+		if h, ok := t.(interface{ Hosts() rma.Hosts }); ok {
+			return h.Hosts()
+		}
+		u, ok := t.(interface{ Unwrap() Table })
+		if !ok {
+			return rma.Ranks
+		}
+		t = u.Unwrap()
 	}
-	return rma.Ranks
+}
+
+// HomesOf is the number of hosts that a table's locks may have their homes at.
+func HomesOf(t Table, c rma.Comm) int {
+	if HostsOf(t) == rma.MemoryNodes {
+		return c.MemoryNodes()
+	}
+	return c.Size()
 }
 
 // Unbounded is a Promise.Bypass without a bound: a rank may wait for ever. As a number of

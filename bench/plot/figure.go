@@ -94,6 +94,7 @@ var modeTitles = map[bench.Mode]string{
 	bench.WCSB:    "work in the critical section (WCSB)",
 	bench.WARB:    "wait after release (WARB)",
 	bench.DHT:     "hashtable (DHT)",
+	bench.Clients: "clients",
 }
 
 // Figures arranges runs into diagrams, those of one place together and in the order

@@ -72,6 +72,8 @@ type guard struct {
 	p *probe
 }
 
+func (g guard) Unwrap() lock.Table { return g.Table }
+
 func (g guard) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	if g.p.Lost() {
 		return rma.ErrPeer

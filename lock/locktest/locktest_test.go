@@ -12,6 +12,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
 	"github.com/rmalock/rmalock/rma/rmatest"
 )
 
@@ -29,9 +30,6 @@ func init() {
 		return endless{t}, nil
 	}
 	lock.Register(tryless)
-	homed := info(oneHome)
-	homed.Name = "homed"
-	lock.Register(homed)
 	lock.Register(lock.Info{Name: "absent", Title: "not here", Fair: "none",
 		Open: func(rma.Comm, int, int) (lock.Table, error) { return nil, errUnsupported }})
 }
@@ -46,12 +44,18 @@ func (e endless) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	return e.Table.Lock(ctx, id, mode)
 }
 
-// TestRightLock: a lock without a fault passes, and so do one that cannot try, and one whose
-// locks are all at one rank.
+// TestRightLock: a lock without a fault passes, and so does one that cannot try.
 func TestRightLock(t *testing.T) {
-	for _, name := range []string{"toy", "tryless", "homed"} {
+	for _, name := range []string{"toy", "tryless"} {
 		t.Run(name, func(t *testing.T) { locktest.RunInproc(t, name) })
 	}
+}
+
+// TestHomes: tables pass whose locks are all at one rank, or on memory nodes.
+func TestHomes(t *testing.T) {
+	locktest.RunOf(t, info(oneHome), rmatest.Watched(2, 2, time.Minute))
+	locktest.RunOf(t, info(onMemoryNodes), inproc.Job{Nodes: 1, PerNode: 4, MemoryNodes: 1}.Run)
+	locktest.RunOf(t, info(onMemoryNodes), inproc.Job{Nodes: 2, PerNode: 2, MemoryNodes: 3}.Run)
 }
 
 // TestAbsentLock: a lock that cannot open here is skipped, not failed.

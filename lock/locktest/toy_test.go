@@ -42,7 +42,8 @@ const (
 	ownHome         fault = "each rank names other homes"
 	fickleHome      fault = "a home changes"
 	unevenHome      fault = "a home has more locks than the others"
-	oneHome         fault = "all locks are at one rank" // which is no fault
+	oneHome         fault = "all locks are at one rank"     // which is no fault
+	onMemoryNodes   fault = "the locks are on memory nodes" // which is no fault
 	anyConfig       fault = "a bad configuration is taken"
 	patientTry      fault = "TryLock waits"
 	boldTry         fault = "TryLock says yes"
@@ -77,7 +78,11 @@ func openToy(c rma.Comm, n, home int, f fault) (lock.Table, error) {
 	if n < 1 || home < 0 || home >= c.Size() {
 		return nil, fmt.Errorf("toy: %d locks at %d: %w", n, home, lock.ErrConfig)
 	}
-	w, err := c.Allocate(rma.CounterSpec("toy", n))
+	spec := rma.CounterSpec("toy", n)
+	if f == onMemoryNodes {
+		spec.Hosts = rma.MemoryNodes
+	}
+	w, err := c.Allocate(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +90,8 @@ func openToy(c rma.Comm, n, home int, f fault) (lock.Table, error) {
 }
 
 func (t *toy) Len() int { return t.n }
+
+func (t *toy) Hosts() rma.Hosts { return t.w.Spec().Hosts }
 
 func (t *toy) Home(id int) int {
 	t.asked++
@@ -97,6 +104,8 @@ func (t *toy) Home(id int) int {
 		id += t.w.Rank()
 	case t.fault == fickleHome && id == 7:
 		id += t.asked / 100
+	case t.fault == onMemoryNodes:
+		return id % t.w.Size()
 	case t.fault == unevenHome && id < 10, t.fault == oneHome:
 		id = 0
 	}
@@ -115,8 +124,11 @@ func (t *toy) word(id int) (target, disp int) {
 	if t.fault == oneWord {
 		id = 0
 	}
-	if t.fault == oneHome {
+	switch t.fault {
+	case oneHome:
 		return t.home, id
+	case onMemoryNodes:
+		return id % t.w.Size(), id
 	}
 	return (t.home + id) % t.size, id
 }
