@@ -42,6 +42,8 @@ func (m model) Issue(now int64, from, to int, _ rma.Kind, _ int, _ bool) (free, 
 }
 func (m model) Serve(now int64, _, _ int, _ rma.Kind, _ int, _ uint64) int64 { return now + 50 }
 func (m model) Reply(now int64, _, _ int, _ rma.Kind, _ int) int64           { return now + int64(m.wire) }
+func (m model) Connection(_, _ int) (id, limit int)                          { return 0, 0 }
+
 func (m model) Near(owner, rank int) int64 {
 	if owner == rank {
 		return 5

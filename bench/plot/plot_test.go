@@ -43,6 +43,7 @@ func (m model) Issue(now int64, _, _ int, _ rma.Kind, _ int, _ bool) (free, arri
 }
 func (m model) Serve(now int64, _, _ int, _ rma.Kind, _ int, _ uint64) int64 { return now + 50 }
 func (m model) Reply(now int64, _, _ int, _ rma.Kind, _ int) int64           { return now + 500*m.factor }
+func (m model) Connection(_, _ int) (id, limit int)                          { return 0, 0 }
 func (m model) Near(_, _ int) int64                                          { return 20 }
 func (m model) Woken(_, _ int) int64                                         { return 50 }
 func (m model) Barrier(int) int64                                            { return 1000 }

@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -17,9 +19,13 @@ type Model interface {
 	Issue(now int64, from, to int, kind rma.Kind, words int, first bool) (free, arrives int64)
 	// Serve is called at arrival, in the order of time. It returns when the operation takes
 	// effect. word is the number of the word.
+	// With Device added to it the word is in the memory of the NIC.
 	Serve(now int64, from, to int, kind rma.Kind, words int, word uint64) (effect int64)
 	// Reply is called at the effect. It returns when the origin has the answer.
 	Reply(now int64, from, to int, kind rma.Kind, words int) (done int64)
+	// Connection is the number of the connection by which a rank reaches a target, and how
+	// many operations with an answer may be under way on it; 0 for any.
+	Connection(from, to int) (id, limit int)
 	// Near is the time of a rank's access to a word in node memory whose last access was
 	// owner's; a negative owner is none.
 	Near(owner, rank int) int64
@@ -29,6 +35,13 @@ type Model interface {
 	Barrier(n int) int64
 }
 
+// Message is the kind of a Put that goes as a message (Timed.Messages): a datagram that takes
+// effect when the target's CPU has received it.
+const Message rma.Kind = math.MaxUint8
+
+// Device, added to the number of a word, says that the word is in the memory of a NIC.
+const Device uint64 = 1 << 63
+
 // Timed runs a body in virtual time, by a model of a machine. It is deterministic.
 type Timed struct {
 	Node  []int // the node of each rank
@@ -36,6 +49,14 @@ type Timed struct {
 	// MemoryNodes is the number of memory nodes. For the Model they are numbered after the
 	// ranks.
 	MemoryNodes int
+	// Verbs says that windows are on InfiniBand verbs and not on MPI. A Get of a far word is a
+	// READ, and not an atomic. A Put and a swap of one are loops of CompareAndSwap
+	// ([rma.Emulate]). A CPU reads the far words of its node; all else on them goes through
+	// the NIC, in a job of one node too.
+	Verbs bool
+	// Messages and Device are names of windows. A Put of the former, into the mailbox of
+	// another rank, is a message, and the words of the latter are in the memory of NICs.
+	Messages, Device []string
 	// Pause between two polls of a far word, and two tries of an operation on one: the
 	// first, doubling up to the last, nanoseconds. Zero means to poll without a pause.
 	PauseFirst, PauseLast int64
@@ -58,6 +79,58 @@ type Elapsed struct {
 	Now        int64 // virtual time at the end
 	Operations int64 // on windows, polls included
 	Events     int64 // of the simulation
+	// Of the operations, those through a network, by kind: on ranks and on memory nodes, polls
+	// and messages apart. The rest were done by CPUs in node memory.
+	Ranks, Memory Traffic
+	Messages      int64
+}
+
+// Traffic counts operations through a network towards one sort of hosts.
+type Traffic struct {
+	Kinds [rma.Kinds]int64 // as the network does them: under MPI Gets of far words are FetchAndOps
+	Polls int64            // of an Await, which Kinds has not
+}
+
+// Total is the number of operations.
+func (t *Traffic) Total() int64 {
+	sum := t.Polls
+	for _, n := range t.Kinds {
+		sum += n
+	}
+	return sum
+}
+
+// count counts an operation that a network carries.
+func (e *Elapsed) count(o *operation) {
+	e.Operations++
+	t := &e.Ranks
+	if o.seg.spec.Hosts == rma.MemoryNodes {
+		t = &e.Memory
+	}
+	switch {
+	case o.wire == Message:
+		e.Messages++
+	case o.poll:
+		t.Polls++
+	default:
+		t.Kinds[o.wire]++
+	}
+}
+
+// Minus is what was done since an earlier Elapsed.
+func (e Elapsed) Minus(earlier Elapsed) Elapsed {
+	e.Now -= earlier.Now
+	e.Operations -= earlier.Operations
+	e.Events -= earlier.Events
+	e.Messages -= earlier.Messages
+	for i, t := range []*Traffic{&e.Ranks, &e.Memory} {
+		was := [...]*Traffic{&earlier.Ranks, &earlier.Memory}[i]
+		t.Polls -= was.Polls
+		for k := range t.Kinds {
+			t.Kinds[k] -= was.Kinds[k]
+		}
+	}
+	return e
 }
 
 // ErrTime is wrapped when a run takes longer than MaxTime.
@@ -67,11 +140,24 @@ var ErrTime = errors.New("virtual time is up")
 type clock struct {
 	Timed
 	w       *world
+	flows   []flow
+	flowOf  map[int]int32 // 1 + the number of a connection's flow
 	time    int64
 	events  heap
 	ops     []*operation // under way, by number
 	spare   []int32
 	elapsed Elapsed
+}
+
+// timedOperation is an operation's part in virtual time.
+type timedOperation struct {
+	done, poll bool
+	device     bool     // its words are in the memory of a NIC
+	wire       rma.Kind // what it is for the network
+	rank       int32    // of the origin
+	flow       int32    // 1 + the number of that of its connection; 0 where that has no limit
+	due        int64    // when it arrives, or takes effect
+	ends       int64    // when the origin knows
 }
 
 // timedState is a rank's part in virtual time.
@@ -89,7 +175,7 @@ type timedState struct {
 // The error of a state in which no rank can continue wraps ErrDeadlock.
 func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
 	w := newWorld(t.Node, t.MemoryNodes)
-	k := &clock{Timed: t, w: w}
+	k := &clock{Timed: t, w: w, flowOf: map[int]int32{}}
 	w.engine, w.body = k, body
 	w.reset(false)
 	defer w.close()
@@ -171,15 +257,37 @@ func (k *clock) stopped(r *rank) bool {
 	return false
 }
 
-func (k *clock) name() string { return "sim, virtual time on " + k.Model.Name() }
+func (k *clock) name() string {
+	if k.Verbs {
+		return "sim, virtual time on " + k.Model.Name() + ", verbs"
+	}
+	return "sim, virtual time on " + k.Model.Name()
+}
 
-func (k *clock) transport(c *Comm, s *segment) rma.Transport {
-	return &timedTransport{k: k, c: c, s: s}
+func (k *clock) open(c *Comm, s *segment) (rma.Transport, rma.Caps) {
+	t := &timedTransport{k: k, c: c, s: s,
+		messages: slices.Contains(k.Messages, s.spec.Name), device: slices.Contains(k.Device, s.spec.Name)}
+	if !k.Verbs {
+		return t, rma.Caps{NativeSwap: true, AtomicPut: true}
+	}
+	caps := rma.Caps{CPUReads: true}
+	return rma.Emulate(t, caps), caps
 }
 
 func (k *clock) wake(r *rank)     { r.resume() }
 func (k *clock) returned(r *rank) { k.w.returned(r) }
 func (k *clock) enter(*rank)      {}
+
+// memory makes room for pages. Words of ranks may all be touched; those of memory nodes are more.
+func (k *clock) memory(s *segment, hosts int) error {
+	if s.spec.Hosts == rma.Ranks {
+		if err := rma.CheckMemory(s.spec, hosts); err != nil {
+			return err
+		}
+	}
+	s.pages = make([]*page, (s.words*hosts+pageWords-1)/pageWords)
+	return nil
+}
 
 // clockNs is the time that a reading of the clock takes. Without it a loop that waits for
 // the clock would never end.
@@ -224,8 +332,8 @@ func (k *clock) met(g *group, last *rank) {
 	last.park(sleeping)
 }
 
-// send hands an operation to the network.
-func (k *clock) send(r *rank, o *operation) {
+// send hands an operation to the network, as a kind of its own there.
+func (k *clock) send(r *rank, o *operation, kind rma.Kind) {
 	from, to := r.id, o.seg.host(o.Target)
 	first, after := true, int64(0)
 	for _, p := range r.pending {
@@ -236,9 +344,8 @@ func (k *clock) send(r *rank, o *operation) {
 		}
 	}
 	var arrives int64
-	r.now, arrives = k.Model.Issue(r.now, from, to, o.atomic(), o.Words(), first)
-	arrives = max(arrives, after)
-	o.rank, o.due = int32(r.id), arrives
+	r.now, arrives = k.Model.Issue(r.now, from, to, kind, o.Words(), first)
+	o.rank, o.wire, o.due = int32(r.id), kind, max(arrives, after)
 	r.pending = append(r.pending, o)
 	var n int32
 	if s := len(k.spare); s > 0 {
@@ -249,19 +356,8 @@ func (k *clock) send(r *rank, o *operation) {
 		n = int32(len(k.ops))
 		k.ops = append(k.ops, o)
 	}
-	k.elapsed.Operations++
-	k.push(arrives, n)
-}
-
-// atomic is the kind of an operation for the network: Put and Get of a far word are atomics.
-func (o *operation) atomic() rma.Kind {
-	if o.Class == rma.Far && o.Kind == rma.KindPut {
-		return rma.KindAccumulate
-	}
-	if o.Class == rma.Far && o.Kind == rma.KindGet {
-		return rma.KindFetchAndOp
-	}
-	return o.Kind
+	k.elapsed.count(o)
+	k.launch(o, n, to, arrives-r.now)
 }
 
 // arrived serves an operation at its arrival, and has it take effect when it is served.
@@ -271,7 +367,7 @@ func (k *clock) arrived(n int32) {
 	to := o.seg.host(o.Target)
 	if !o.half {
 		o.half = true
-		o.due = k.Model.Serve(k.time, r.id, to, o.atomic(), o.Words(), o.seg.key(o.Target, o.Disp))
+		o.due = k.Model.Serve(k.time, r.id, to, o.wire, o.Words(), o.place())
 		for _, p := range r.pending { // those that it follows
 			if p == o {
 				break
@@ -289,13 +385,22 @@ func (k *clock) arrived(n int32) {
 	k.spare = append(k.spare, n)
 	k.effect(r, o)
 	o.done = true
-	o.ends = k.Model.Reply(k.time, r.id, to, o.atomic(), o.Words())
+	o.ends = k.Model.Reply(k.time, r.id, to, o.wire, o.Words())
+	k.answer(o)
 	if r.state == flushing && r.waitsFor(o) {
 		r.ends = max(r.ends, o.ends)
 		if r.left--; r.left == 0 {
 			k.push(max(r.ends, r.now), ^int32(r.id))
 		}
 	}
+}
+
+// place is the number of the operation's first word, as Model.Serve takes it.
+func (o *operation) place() uint64 {
+	if o.device {
+		return o.seg.key(o.Target, o.Disp) | Device
+	}
+	return o.seg.key(o.Target, o.Disp)
 }
 
 // waitsFor reports whether a rank's Flush waits for an operation.
@@ -321,15 +426,14 @@ func (k *clock) effect(r *rank, o *operation) {
 			r.doorway = nil
 			f()
 		}
-		if wrote && after != before && o.seg.waits != nil {
-			k.wakeWaiters(o.seg, o.Target*o.seg.words+o.Disp+o.next, after, r.id)
+		if i := o.Target*o.seg.words + o.Disp + o.next; wrote && after != before && o.seg.page(i).waits != nil {
+			k.wakeWaiters(o.seg.waitsAt(i), after, r.id)
 		}
 	}
 }
 
-// wakeWaiters schedules the ranks that wait for a word, now that it has the value.
-func (k *clock) wakeWaiters(s *segment, word int, value int64, writer int) {
-	at := &s.waits[word]
+// wakeWaiters schedules those of a list that wait for a word, now that it has the value.
+func (k *clock) wakeWaiters(at *int32, value int64, writer int) {
 	for *at != 0 {
 		r, i := k.waiter(*at)
 		if r.state == awaiting && !r.wait.Words[i].Cond.Holds(value) {
@@ -350,11 +454,8 @@ func (k *clock) waiter(entry int32) (r *rank, i int) {
 
 // park suspends a rank until a word of r.wait changes, or its limit.
 func (k *clock) park(r *rank, s state) {
-	if r.seg.waits == nil {
-		r.seg.waits = make([]int32, len(r.seg.mem))
-	}
 	for i := range r.wait.N {
-		head := &r.seg.waits[r.listed(i)]
+		head := r.seg.waitsAt(r.listed(i))
 		r.next[i] = *head
 		*head = int32(r.id)<<1 + int32(i) + 1
 	}
@@ -376,7 +477,7 @@ func (k *clock) unlist(r *rank, i int) {
 	if i >= r.wait.N {
 		return
 	}
-	for at := &r.seg.waits[r.listed(i)]; *at != 0; {
+	for at := r.seg.waitsAt(r.listed(i)); *at != 0; {
 		q, j := k.waiter(*at)
 		if q == r && j == i {
 			*at, r.next[i] = r.next[i], 0

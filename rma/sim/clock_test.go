@@ -32,6 +32,21 @@ func TestConformanceInTime(t *testing.T) {
 			return err
 		})
 	}
+	rmatest.Run(t, func(body func(rma.Comm) error) error {
+		_, err := sim.Timed{Node: layout(2, 2), MemoryNodes: 2, Model: sim.Uneven(1)}.Run(body)
+		return err
+	})
+}
+
+// TestConformanceOnVerbs: the same with swaps and Puts that are loops, and no more than two
+// operations under way on a connection.
+func TestConformanceOnVerbs(t *testing.T) {
+	for _, shape := range [][2]int{{1, 4}, {2, 2}, {3, 1}} {
+		rmatest.Run(t, func(body func(rma.Comm) error) error {
+			_, err := sim.Timed{Node: layout(shape[0], shape[1]), MemoryNodes: 2, Verbs: true, Model: narrow{sim.Uneven(1), 2}}.Run(body)
+			return err
+		})
+	}
 }
 
 func BenchmarkFetchAndOp(b *testing.B) {

@@ -7,26 +7,60 @@ type timedTransport struct {
 	k *clock
 	c *Comm
 	s *segment
+
+	messages bool // Puts are messages
+	device   bool // the words are in the memory of NICs
 }
 
-// near reports whether the CPU does an operation: in a job of one node any, otherwise those
-// on near and flag words of node-mates.
-func (t *timedTransport) near(target int, class rma.Class) bool {
-	if t.s.spec.Hosts == rma.MemoryNodes {
+// near reports whether the CPU does an operation on a word, or reads it. Of node-mates those are
+// near and flag words; with verbs plain words too, and far ones to read; otherwise all in a job
+// of one node.
+func (t *timedTransport) near(target int, class rma.Class, reads bool) bool {
+	switch {
+	case t.s.spec.Hosts == rma.MemoryNodes:
+		return false
+	case !t.k.Verbs && len(t.c.g.nodes) == 1:
+		return true
+	case !t.c.g.mates(t.c.rank, target):
 		return false
 	}
-	return len(t.c.g.nodes) == 1 || class != rma.Far && t.c.g.mates(t.c.rank, target)
+	return class == rma.Near || class == rma.Flag || t.k.Verbs && (class == rma.Plain || reads)
+}
+
+// send hands an operation to the network.
+func (t *timedTransport) send(o *operation) {
+	o.device = t.device
+	t.k.send(t.c.r, o, t.wire(&o.Operation))
+}
+
+// wire is the kind of an operation for the network. Under MPI Puts and Gets of words that
+// several ranks write are atomics.
+func (t *timedTransport) wire(o *rma.Operation) rma.Kind {
+	shared := !t.k.Verbs && (o.Class == rma.Far || o.Class == rma.Plain)
+	switch {
+	case t.messages && o.Kind == rma.KindPut:
+		return Message
+	case shared && o.Kind == rma.KindPut:
+		return rma.KindAccumulate
+	case shared && o.Kind == rma.KindGet:
+		return rma.KindFetchAndOp
+	}
+	return o.Kind
 }
 
 func (t *timedTransport) Issue(o rma.Operation) {
 	r := t.c.r
 	p := r.operation(o, t.s)
 	r.counts.add(t.c, t.s, o.Target)
-	if !t.near(o.Target, o.Class) {
-		t.k.send(r, p)
+	reads := o.Kind == rma.KindGet || o.Kind == rma.KindGetBulk
+	if !t.near(o.Target, o.Class, reads) || t.k.Verbs && o.Class == rma.Far && t.underWay(o.Target) {
+		t.send(p)
 		return
 	}
 	k := t.k
+	if o.Epoch > 0 && t.underWay(o.Target) { // the CPU waits for what a fence says is first
+		_ = t.settle(o.Target) // the next Flush has the error
+	}
 	k.elapsed.Operations++
 	r.now += t.touch(o.Target, o.Disp)
 	k.catchUp(r)
@@ -41,17 +75,24 @@ func (t *timedTransport) Issue(o rma.Operation) {
 
 // touch is the time of an access to a word in node memory, which the rank then owns.
 func (t *timedTransport) touch(target, disp int) int64 {
-	s := t.s
-	if s.owner == nil {
-		s.owner = make([]int32, len(s.mem))
-	}
-	own := &s.owner[target*s.words+disp]
+	own := t.s.ownerOf(target*t.s.words + disp)
 	cost := t.k.Model.Near(int(*own)-1, t.c.r.id)
 	*own = int32(t.c.r.id) + 1
 	return cost
 }
 
-func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
+// underWay reports whether an operation of the handle on a target has not taken effect.
+func (t *timedTransport) underWay(target int) bool {
+	for _, o := range t.c.r.pending {
+		if o.seg == t.s && o.Target == target && !o.done {
+			return true
+		}
+	}
+	return false
+}
+
+// settle waits until the operations on a target, or all for target < 0, are answered.
+func (t *timedTransport) settle(target int) error {
 	r := t.c.r
 	r.left, r.ends = 0, 0
 	for _, o := range r.pending {
@@ -68,8 +109,16 @@ func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
 		r.seg, r.target = t.s, target
 		r.park(flushing)
 		if r.w.failed != nil {
-			return 0, r.w.peer()
+			return r.w.peer()
 		}
+	}
+	return nil
+}
+
+func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
+	r := t.c.r
+	if err := t.settle(target); err != nil {
+		return 0, err
 	}
 	kept, n := r.pending[:0], 0
 	for _, o := range r.pending {
@@ -93,7 +142,7 @@ func (t *timedTransport) Await(q rma.Waiting) (int, int64, error) {
 	r, k := t.c.r, t.k
 	r.counts.Awaits++
 	for i := range q.N {
-		if a := &q.Words[i]; !t.near(a.Target, t.s.spec.Class(a.Disp)) {
+		if a := &q.Words[i]; !t.near(a.Target, t.s.spec.Class(a.Disp), true) {
 			return t.awaitFar(&q)
 		}
 	}
@@ -144,7 +193,7 @@ func (t *timedTransport) awaitFar(q *rma.Waiting) (int, int64, error) {
 
 // look reads a word, near or far.
 func (t *timedTransport) look(target, disp int) (int64, error) {
-	if !t.near(target, t.s.spec.Class(disp)) {
+	if !t.near(target, t.s.spec.Class(disp), true) {
 		return t.poll(target, disp)
 	}
 	t.c.r.now += t.touch(target, disp)
@@ -154,10 +203,10 @@ func (t *timedTransport) look(target, disp int) (int64, error) {
 
 // poll reads a far word.
 func (t *timedTransport) poll(target, disp int) (int64, error) {
-	r, k := t.c.r, t.k
+	r := t.c.r
 	o := r.operation(rma.Operation{Kind: rma.KindGet, Class: t.s.spec.Class(disp), Target: target, Disp: disp}, t.s)
 	o.poll = true
-	k.send(r, o)
+	t.send(o)
 	r.pending = r.pending[:len(r.pending)-1]
 	r.polling, r.left, r.ends = o, 1, 0
 	r.park(flushing)
@@ -173,7 +222,7 @@ func (t *timedTransport) poll(target, disp int) (int64, error) {
 func (t *timedTransport) Backoff(target, disp int, seen int64, try int) error {
 	r, k := t.c.r, t.k
 	r.counts.Backoffs++
-	if !t.near(target, t.s.spec.Class(disp)) {
+	if !t.near(target, t.s.spec.Class(disp), false) {
 		if pause := min(k.PauseFirst<<min(try, 20), k.PauseLast); pause > 0 {
 			k.sleep(r, pause)
 		}

@@ -30,6 +30,8 @@ func (u *uneven) Serve(now int64, _, _ int, _ rma.Kind, words int, _ uint64) int
 
 func (u *uneven) Reply(now int64, _, _ int, _ rma.Kind, _ int) int64 { return now + u.stretch(500) }
 
+func (u *uneven) Connection(_, _ int) (id, limit int) { return 0, 0 }
+
 func (u *uneven) Near(owner, rank int) int64 {
 	if owner == rank {
 		return u.stretch(5)

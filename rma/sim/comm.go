@@ -165,18 +165,18 @@ func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 					spec.Name, c.rank, r, rma.ErrMismatch)
 			}
 		}
-		if err := rma.CheckMemory(spec, len(brought)); err != nil {
+		s, err := c.r.w.newSegment(spec, c.g)
+		if err != nil {
 			return err
 		}
-		return c.r.w.newSegment(spec, c.g)
+		return s
 	})
 	if err != nil {
 		return nil, err
 	}
-	return rma.New(rma.Config{
-		Comm: c, Spec: spec, T: c.r.w.engine.transport(c, out.(*segment)),
-		Caps: rma.Caps{Transport: c.Describe(), FarRanks: len(c.g.nodes) > 1, AtomicWithCPU: false, NativeSwap: true, AtomicPut: true},
-	}), nil
+	t, caps := c.r.w.engine.open(c, out.(*segment))
+	caps.Transport, caps.FarRanks = c.Describe(), len(c.g.nodes) > 1 || spec.Hosts == rma.MemoryNodes
+	return rma.New(rma.Config{Comm: c, Spec: spec, T: t, Caps: caps}), nil
 }
 
 // Of finds the simulated rank under any decorators of a Comm.

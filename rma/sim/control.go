@@ -75,19 +75,20 @@ func (c *Comm) WorldRank() int { return c.r.id }
 
 // Counts counts what a rank did since Begin.
 type Counts struct {
-	Own, Mate, Far int // operations, by the distance of their target
+	Own, Mate, Far int // operations on ranks, by the distance of their target
+	Memory         int // operations on memory nodes
 	Awaits         int
 	Backoffs       int
 }
 
-// Others is the number of operations on other ranks' memory.
-func (c Counts) Others() int { return c.Mate + c.Far }
+// Others is the number of operations on memory that is not the rank's own.
+func (c Counts) Others() int { return c.Mate + c.Far + c.Memory }
 
 // add counts an operation.
 func (n *Counts) add(c *Comm, s *segment, target int) {
 	switch {
 	case s.spec.Hosts == rma.MemoryNodes:
-		n.Far++
+		n.Memory++
 	case target == c.rank:
 		n.Own++
 	case c.g.mates(c.rank, target):

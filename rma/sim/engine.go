@@ -14,8 +14,10 @@ var ErrDeadlock = errors.New("deadlock")
 // of time. Neither knows the other.
 type engine interface {
 	name() string
-	// transport is the way of a rank to a window.
-	transport(c *Comm, s *segment) rma.Transport
+	// memory gives a new segment its words, for so many hosts.
+	memory(s *segment, hosts int) error
+	// open is the way of a rank to a window, and what it can do.
+	open(c *Comm, s *segment) (rma.Transport, rma.Caps)
 	// wake resumes a rank that is parked.
 	wake(r *rank)
 	// returned is called when a rank's body has returned.

@@ -17,12 +17,12 @@ func TestEnginesApart(t *testing.T) {
 		switch {
 		case strings.HasPrefix(file, "clock"):
 			return "clock"
-		case slices.Contains([]string{"comm.go", "control.go", "doc.go", "engine.go", "rank.go", "world.go"}, file):
+		case slices.Contains([]string{"comm.go", "control.go", "doc.go", "engine.go", "rank.go", "segment.go", "world.go"}, file):
 			return "shared"
 		}
 		return "search"
 	}
-	ofRank := []string{"searchState", "memoState", "timedState"}
+	ofRank := []string{"searchState", "memoState", "timedState", "timedOperation"}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

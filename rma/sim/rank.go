@@ -69,11 +69,8 @@ type operation struct {
 	cpu    bool   // done by the CPU of the origin's node
 	seen   int64  // what the first half of a split operation read
 	half   bool   // the first half has taken effect
-	done   bool
-	poll   bool
-	due    int64 // when it arrives, or takes effect, in virtual time
-	rank   int32 // of the origin
-	ends   int64 // when the origin knows, in virtual time
+
+	timedOperation // of the clock
 }
 
 // result is that of an operation which has taken effect.

@@ -164,8 +164,16 @@ func (e *search) sleep(r *rank, ns int64) {
 
 func (e *search) name() string { return "sim, schedules searched" }
 
-func (e *search) transport(c *Comm, s *segment) rma.Transport {
-	return &searchTransport{e: e, c: c, s: s}
+func (e *search) memory(s *segment, hosts int) error {
+	if err := rma.CheckMemory(s.spec, hosts); err != nil {
+		return err
+	}
+	s.mem = make([]int64, s.words*hosts)
+	return nil
+}
+
+func (e *search) open(c *Comm, s *segment) (rma.Transport, rma.Caps) {
+	return &searchTransport{e: e, c: c, s: s}, rma.Caps{NativeSwap: true, AtomicPut: true}
 }
 
 // enter has a memoised rank wait until all are at the collective call.

@@ -194,63 +194,6 @@ func describe(o *rma.Operation) string {
 	return o.Kind.String()
 }
 
-// A segment is the memory of one window: one part per host.
-type segment struct {
-	id    int
-	first uint64 // number of its first word in the world
-	spec  rma.Spec
-	words int
-	group *group
-	mem   []int64
-	owner []int32 // by word: 1 + the rank whose cache has it; made when needed
-	waits []int32 // by word: 1 + the rank that waits there, the head of a list; made when needed
-}
-
-func (w *world) newSegment(spec rma.Spec, g *group) *segment {
-	n, hosts := spec.Words(), len(g.ranks)
-	if spec.Hosts == rma.MemoryNodes {
-		hosts = w.memoryNodes
-	}
-	s := &segment{id: len(w.segments), first: w.words, spec: spec, words: n, group: g, mem: make([]int64, n*hosts)}
-	w.segments = append(w.segments, s)
-	w.words += uint64(len(s.mem))
-	return s
-}
-
-func (s *segment) word(target, disp int) *int64 { return &s.mem[target*s.words+disp] }
-
-// key is the number of a word in the world.
-func (s *segment) key(target, disp int) uint64 { return s.first + uint64(target*s.words+disp) }
-
-// name is the name of a word, as in "TAIL@0" for rank 0 and "TAIL@m0" for memory node 0.
-func (s *segment) name(target, disp int) string {
-	at := "@"
-	if s.spec.Hosts == rma.MemoryNodes {
-		at = "@m"
-	}
-	return fmt.Sprintf("%s.%s%s%d", s.spec.Name, s.spec.WordName(disp), at, target)
-}
-
-// host is the number of a target in the world: of the rank, or, after all ranks, of the
-// memory node.
-func (s *segment) host(target int) int {
-	if s.spec.Hosts == rma.MemoryNodes {
-		return len(s.group.ranks[0].w.ranks) + target
-	}
-	return s.group.ranks[target].id
-}
-
-// mate reports whether a target shares memory with a rank of the segment's group.
-func (s *segment) mate(rank, target int) bool {
-	return s.spec.Hosts == rma.Ranks && s.group.mates(rank, target)
-}
-
-// format is the value of a word as text.
-func (s *segment) format(disp int, v int64) string {
-	w := s.spec.Word(disp)
-	return w.Format(v)
-}
-
 // apply does the operation on its next word. It returns the word's value before and after,
 // and whether it was written.
 func (o *operation) apply() (before, after int64, wrote bool) {

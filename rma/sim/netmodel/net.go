@@ -206,8 +206,11 @@ func verb(k rma.Kind) int {
 func (n *Net) Name() string { return n.name }
 
 // Connection is the number of the connection by which a rank reaches a target, and how many
-// READs and atomics may be under way on it. The caller of Issue keeps to that.
+// READs and atomics may be under way on it, or 0 for any. The caller of Issue keeps to that.
 func (n *Net) Connection(from, to int) (id, limit int) {
+	if n.max >= rma.MaxPending {
+		return 0, 0
+	}
 	b := n.rank[to].node
 	return int(n.rank[from].pair)*len(n.nic) + int(b), n.max * int(n.qps[b])
 }
