@@ -193,13 +193,13 @@ func (w *Window) SyncInboundStores() error {
 // cores the backend gives the core away; elsewhere it does nothing. It changes no
 // word and orders nothing.
 //
-// It is what keeps a first-in-first-out lock fast on a crowded node: a rank that
+// It is what keeps a first-in-first-out lock fast on an oversubscribed node: a rank that
 // runs on after its release and queues up again stands behind ranks that are not
 // running, and every hand-over then waits for the machine's scheduler to come round
 // to the right one. A rank that goes to the end of the scheduler's queue before it
 // enters the lock's finds the two in the same order.
 func (w *Window) HandedOver(target int) {
-	if w.crowded && w.t != nil {
+	if w.oversubscribed && w.t != nil {
 		w.t.HandedOver(target)
 	}
 }

@@ -89,23 +89,6 @@ type Epochs interface {
 // Unwrapper is implemented by decorators of a Comm.
 type Unwrapper interface{ Unwrap() Comm }
 
-// RanksPerCore is how many ranks of the machine that the caller runs on share a core, rounded
-// down, found under any decorators; 0 where a backend does not know, and where there are more
-// cores than ranks. A machine may be several nodes: containers, or pretended hosts.
-func RanksPerCore(c Comm) int {
-	for c != nil {
-		if k, ok := c.(interface{ RanksPerCore() int }); ok {
-			return k.RanksPerCore()
-		}
-		u, ok := c.(Unwrapper)
-		if !ok {
-			break
-		}
-		c = u.Unwrap()
-	}
-	return 0
-}
-
 // Simulated reports whether the ranks of c are simulated, found under any decorators: then the
 // machine that they run on says nothing of them.
 func Simulated(c Comm) bool {

@@ -106,7 +106,7 @@ type Transport interface {
 	SpinBriefly(disp int, seen int64)
 	// SyncInboundStores is Window.SyncInboundStores where some rank is far.
 	SyncInboundStores() error
-	// HandedOver is Window.HandedOver on a crowded node.
+	// HandedOver is Window.HandedOver on an oversubscribed node.
 	HandedOver(target int)
 	// Wake is called after a CPU write into a part in which somebody is parked.
 	Wake(target int)

@@ -16,24 +16,24 @@ type Window struct {
 	own       unsafe.Pointer // the caller's words, if flat
 	flatWords uint           // words, if flat
 
-	err     error // first error since the last Flush; while there is one, flat is 0
-	all     uint  // flat without errors
-	far     int   // operations pending in t
-	t       Transport
-	seq     uint32 // slots given out
-	busy    uint64 // slots of pending operations, a bit each
-	res     Results
-	to      [MaxPending]int32 // target of the pending operation of each slot
-	size    int
-	rank    int
-	crowded bool            // the node has more ranks than cores
-	mem     unsafe.Pointer  // parts of the node-mates, in the order of node.Ranks; nil when decorated
-	cpu     [Classes]access // what the CPU may do to a node-mate's words, by class
-	fences  fences
-	node    Node
-	spec    Spec
-	layout  layout
-	caps    Caps
+	err            error // first error since the last Flush; while there is one, flat is 0
+	all            uint  // flat without errors
+	far            int   // operations pending in t
+	t              Transport
+	seq            uint32 // slots given out
+	busy           uint64 // slots of pending operations, a bit each
+	res            Results
+	to             [MaxPending]int32 // target of the pending operation of each slot
+	size           int
+	rank           int
+	oversubscribed bool            // the node has more ranks than cores
+	mem            unsafe.Pointer  // parts of the node-mates, in the order of node.Ranks; nil when decorated
+	cpu            [Classes]access // what the CPU may do to a node-mate's words, by class
+	fences         fences
+	node           Node
+	spec           Spec
+	layout         layout
+	caps           Caps
 }
 
 // An access is what the CPU does to a word of its node; a set of them.
@@ -59,13 +59,13 @@ func cpuAccess(c *Caps, oneNode bool) [Classes]access {
 
 // Config is what a backend knows of a new window.
 type Config struct {
-	Comm    Comm
-	Spec    Spec
-	T       Transport
-	Caps    Caps
-	Base    unsafe.Pointer // words of the first of Node().Ranks in node memory; nil for none
-	Stride  uintptr        // bytes from one node-mate's words to the next one's
-	Crowded bool           // the ranks of the node are more than the cores they may use
+	Comm           Comm
+	Spec           Spec
+	T              Transport
+	Caps           Caps
+	Base           unsafe.Pointer // words of the first of Node().Ranks in node memory; nil for none
+	Stride         uintptr        // bytes from one node-mate's words to the next one's
+	Oversubscribed bool           // the ranks of the node are more than the cores they may use
 }
 
 // New makes the handle of one rank. It is for backends; users call Comm.Allocate.
@@ -73,7 +73,7 @@ func New(c Config) *Window {
 	w := &Window{
 		base: c.Base, stride: c.Stride, words: uint(c.Spec.Words()), t: c.T,
 		size: c.Comm.Size(), rank: c.Comm.Rank(), mem: c.Base, node: c.Comm.Node(), spec: c.Spec, caps: c.Caps,
-		crowded: c.Crowded,
+		oversubscribed: c.Oversubscribed,
 	}
 	w.layout = newLayout(&w.spec)
 	if c.Spec.Hosts == MemoryNodes {
@@ -131,7 +131,7 @@ func Decorate(w *Window, wrap func(Transport) Transport) *Window {
 	}
 	return &Window{
 		words: w.words, t: t, size: w.size, rank: w.rank, node: w.node, spec: w.spec, layout: w.layout, caps: caps,
-		crowded: w.crowded,
+		oversubscribed: w.oversubscribed,
 	}
 }
 

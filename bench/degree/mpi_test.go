@@ -84,15 +84,15 @@ const spinning = 500
 // slice is how many edges a job counts when not all.
 func slice(c rma.Comm, name string) int64 {
 	const all = 1 << 40
-	crowded := c.Size() > 2
+	oversubscribed := c.Size() > 2
 	switch {
-	case name == "mpi-win-lock" && mpi.Library == "MPICH" && c.Node().Count > 1 && crowded:
+	case name == "mpi-win-lock" && mpi.Library == "MPICH" && c.Node().Count > 1 && oversubscribed:
 		return spinning / 25 // it spins in MPI_Win_lock until the target has had the core and answered
-	case name == "mpi-win-lock" && mpi.Library == "MPICH" && crowded:
+	case name == "mpi-win-lock" && mpi.Library == "MPICH" && oversubscribed:
 		return spinning / 5
 	case name == "mpi-win-lock" && mpi.Library == "MPICH":
 		return spinning
-	case c.Node().Count > 1 && crowded && mpi.Library == "MPICH":
+	case c.Node().Count > 1 && oversubscribed && mpi.Library == "MPICH":
 		return 1000 / int64(c.Size())
 	case c.Node().Count > 1:
 		return 4000 / int64(c.Size())

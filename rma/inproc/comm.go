@@ -121,9 +121,6 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 			AtomicWithCPU: true, NativeSwap: true, AtomicPut: true, CPUReads: true,
 		},
 		Base: s.base(c), Stride: s.stride,
-		Crowded: c.Size() > runtime.GOMAXPROCS(0),
+		Oversubscribed: c.Size() > runtime.GOMAXPROCS(0),
 	}), nil
 }
-
-// RanksPerCore is for rma.RanksPerCore.
-func (c *comm) RanksPerCore() int { return len(c.g.where) / runtime.GOMAXPROCS(0) }

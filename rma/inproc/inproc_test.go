@@ -24,6 +24,13 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestConformanceWithMemoryNodes: the suite in jobs that have memory nodes too.
+func TestConformanceWithMemoryNodes(t *testing.T) {
+	for _, job := range []inproc.Job{{Nodes: 1, PerNode: 2, MemoryNodes: 1}, {Nodes: 2, PerNode: 2, MemoryNodes: 3}} {
+		t.Run(fmt.Sprintf("%+v", job), func(t *testing.T) { rmatest.Run(t, job.Run) })
+	}
+}
+
 // TestManyRanks: ten thousand ranks start, meet, split, share a window and end.
 func TestManyRanks(t *testing.T) {
 	ranks := 10_000

@@ -29,7 +29,6 @@ type comm struct {
 	nodeRank int   // index of the caller in node.Ranks
 	pids     []int // of the node's ranks, as in node.Ranks; nil if some cannot be seen
 
-	ranksPerCore   int  // ranks of the machine to a core, rounded down
 	oversubscribed bool // the machine has more ranks than cores
 	awaitResults   bool // oversubscribed, and MPI would keep the core while it waits
 }
@@ -115,15 +114,11 @@ func (c *comm) learnMachine() error {
 	for _, u := range union {
 		cores += bits.OnesCount64(u)
 	}
-	c.ranksPerCore = ranks / max(1, cores)
 	c.oversubscribed = ranks > cores
 	c.awaitResults = c.oversubscribed && Library == "MPICH"
 	c.h.yields, c.h.await_results = flag(!c.awaitResults), flag(c.awaitResults)
 	return nil
 }
-
-// RanksPerCore is what rma.RanksPerCore returns.
-func (c *comm) RanksPerCore() int { return c.ranksPerCore }
 
 // machine is a number that ranks on one kernel share, whatever their host is called: part of
 // its boot id.

@@ -51,7 +51,7 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 			AtomicWithCPU: c.node.Count == 1, NativeSwap: true, AtomicPut: true,
 		},
 		Base: unsafe.Pointer(s.word(0, 0)), Stride: uintptr(s.stride),
-		Crowded: c.oversubscribed,
+		Oversubscribed: c.oversubscribed,
 	}), nil
 }
 

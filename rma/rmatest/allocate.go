@@ -27,8 +27,8 @@ func checkDescribes(p *Probe) {
 	if w.Name() != spec.Name || got.Fingerprint() != spec.Fingerprint() {
 		p.Failf("window is called %q and described by %+v, want %+v", w.Name(), got, spec)
 	}
-	if w.Rank() != p.Rank() || w.Size() != p.Size() || w.Words() != 9 {
-		p.Failf("window has rank %d of %d and %d words, want %d of %d and 9", w.Rank(), w.Size(), w.Words(), p.Rank(), p.Size())
+	if w.Rank() != p.Rank() || w.Size() != p.Size() || w.Words() != spec.Words() {
+		p.Failf("window has rank %d of %d and %d words, want %d of %d and %d", w.Rank(), w.Size(), w.Words(), p.Rank(), p.Size(), spec.Words())
 	}
 	if n := w.Node(); n.Index != p.Node().Index || n.Count != p.Node().Count || len(n.Ranks) != len(p.Node().Ranks) {
 		p.Failf("window has node %+v, want %+v", n, p.Node())

@@ -14,6 +14,7 @@ var atomicChecks = []check{
 	{"Atomic/OneWinner", checkOneWinner},
 	{"Atomic/Mixed", checkMixed},
 	{"Atomic/NearWords", checkNearAtomics},
+	{"Atomic/PlainWords", checkPlainWords},
 }
 
 // contend opens a window of counters and calls f for the words of the first and
@@ -199,6 +200,37 @@ func checkNearAtomics(p *Probe) {
 		sum += p.Value(w.GetFlush(target, int(rma.Near)))
 	}
 	p.Equal("the sum of a node", sum, int64(rounds*len(p.Node().Ranks)))
+	p.Meet()
+	p.Close(w)
+}
+
+// checkPlainWords: of the values that ranks write at once into a plain word one stays, whole,
+// and no reader sees another.
+func checkPlainWords(p *Probe) {
+	w := p.Open(classes(1))
+	if w == nil {
+		return
+	}
+	const disp = int(rma.Plain)
+	value := func(rank int) int64 { return int64(rank+1) * 0x0101010101010101 }
+	written := func(v int64) bool {
+		return v == 0 || v%0x0101010101010101 == 0 && v/0x0101010101010101 <= int64(p.Size())
+	}
+	for range p.Rounds(300, 20) {
+		for _, target := range []int{0, p.Size() - 1} {
+			p.OK(w.PutFlush(value(p.Rank()), target, disp))
+			if v := p.Value(w.GetFlush(target, disp)); v == 0 || !written(v) {
+				p.Failf("the plain word at rank %d is %#x, which no rank wrote", target, v)
+			}
+		}
+	}
+	p.Meet()
+	for _, target := range []int{0, p.Size() - 1} {
+		last := p.Value(w.GetFlush(target, disp))
+		for r, v := range p.Gather(last) {
+			p.Equal(fmt.Sprintf("the plain word at rank %d, as rank %d sees it at the end,", target, r), v, last)
+		}
+	}
 	p.Meet()
 	p.Close(w)
 }

@@ -14,6 +14,9 @@ var awaitChecks = []check{
 	{"Await/Ring", checkRing},
 	{"Await/Crowd", checkCrowd},
 	{"Await/ManyWords", checkManyWords},
+	{"Await/Mask", checkMask},
+	{"Await/Until", checkUntil},
+	{"Await/Either", checkEither},
 	{"Backoff", checkBackoff},
 	{"SpinBriefly", checkLinger},
 }
@@ -46,7 +49,7 @@ func checkRelations(p *Probe) {
 // writes are the ways to change a word from 0 to 7.
 var writes = []struct {
 	name string
-	flag bool // allowed on a Flag word
+	flag bool // allowed on a Flag word and a Plain one
 	do   func(w *rma.Window, target, disp int)
 }{
 	{"Put", true, func(w *rma.Window, t, d int) { w.Put(7, t, d) }},
@@ -68,14 +71,14 @@ func checkWoken(p *Probe) {
 		return
 	}
 	writer := p.Size() - 1
-	for _, c := range []rma.Class{rma.Far, rma.Near, rma.Flag} {
+	for c := range rma.Classes {
 		for _, host := range []int{0, writer, p.Size() / 2} {
 			if c == rma.Near && !p.sameNode(writer, host) {
 				continue
 			}
 			for i, write := range writes {
 				disp := int(c)*n + i
-				if c == rma.Flag && !write.flag {
+				if c >= rma.Flag && !write.flag {
 					continue
 				}
 				p.Meet()
@@ -121,7 +124,7 @@ func checkPingPong(p *Probe) {
 	}
 	other := p.Rank() ^ 1
 	rounds := int64(p.Rounds(1000, 60))
-	for _, c := range []rma.Class{rma.Flag, rma.Far} {
+	for _, c := range []rma.Class{rma.Flag, rma.Far, rma.Plain} {
 		own, common := int(c)*2, int(c)*2+1
 		p.Meet()
 		switch {

@@ -80,6 +80,34 @@ func checkClock(p *Probe) {
 		}
 	}
 	p.Sleep(-1)
+	p.mates()
+}
+
+// mates: the clock is one for the ranks of a node: a message does not come before it was sent,
+// to a microsecond.
+func (p *Probe) mates() {
+	w := p.Open(rma.DataSpec("times", p.Size()))
+	if w == nil {
+		return
+	}
+	for range p.Rounds(20, 5) {
+		sent := p.Now()
+		for _, mate := range p.Node().Ranks {
+			p.OK(w.PutFlush(sent, mate, p.Rank()))
+		}
+		for _, mate := range p.Node().Ranks {
+			got := p.Value(w.Await(p.Rank(), mate, rma.NotEqual(0)))
+			if now := p.Now(); now < got-1000 {
+				p.Failf("what rank %d sent at %d is here at %d", mate, got, now)
+			}
+		}
+		p.Meet()
+		for _, mate := range p.Node().Ranks {
+			p.OK(w.PutFlush(0, p.Rank(), mate))
+		}
+		p.Meet()
+	}
+	p.Close(w)
 }
 
 // checkBarrier: no rank leaves before all have entered.

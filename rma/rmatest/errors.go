@@ -140,6 +140,12 @@ func classesOn(p *Probe, w *rma.Window) {
 			} else {
 				p.OK(err)
 			}
+			a.do(w, target, int(rma.Plain)*4)
+			if err := w.Flush(target); a.atomic() {
+				p.refused(err, a, w, target, int(rma.Plain)*4, rma.ErrClass)
+			} else {
+				p.OK(err)
+			}
 			a.do(w, target, int(rma.Near)*4)
 			if err := w.Flush(target); !p.Node().Has(target) && a.name != "Get" {
 				p.refused(err, a, w, target, int(rma.Near)*4, rma.ErrClass)

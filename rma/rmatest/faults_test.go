@@ -134,6 +134,32 @@ var faults = []struct {
 		global = &o
 		t.Issue(o)
 	})},
+	{"a Fence is dropped", "Order/Fence", badComm{transport: fenceless}},
+	{"Await forgets the mask", "Await/Mask", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		q.Words[0].Cond.Mask = 0
+		return t.Await(q)
+	})},
+	{"Await forgets the limit", "Await/Until", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		q.Until = rma.Forever
+		return t.Await(q)
+	})},
+	{"Await ends before its limit", "Await/Until", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		if q.Until != rma.Forever {
+			q.Until -= 250_000
+		}
+		return t.Await(q)
+	})},
+	{"Await forgets the second word", "Await/Either", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		q.N = 1
+		return t.Await(q)
+	})},
+	{"Await mixes up the words", "Await/Either", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
+		which, v, err := t.Await(q)
+		if q.N == 2 && which >= 0 {
+			which = 1 - which
+		}
+		return which, v, err
+	})},
 	{"Await does not wait", "Await/PingPong", onAwait(func(t rma.Transport, q rma.Waiting) (int, int64, error) {
 		return 0, peek(t, rma.Operation{Target: q.Words[0].Target, Disp: q.Words[0].Disp}), nil
 	})},
@@ -221,6 +247,30 @@ func onAwait(f func(t rma.Transport, q rma.Waiting) (int, int64, error)) badComm
 	}}
 }
 
+// fenceless issues what is pending in the opposite order, but for operations on one word.
+func fenceless(_ rma.Comm, t rma.Transport) rma.Transport {
+	var held []rma.Operation
+	return &badTransport{Transport: t,
+		issue: func(_ rma.Transport, o rma.Operation) {
+			o.Epoch = 0
+			held = append(held, o)
+		},
+		flush: func(t rma.Transport, _ int, r *rma.Results) (int, error) {
+			for len(held) > 0 {
+				i := len(held) - 1
+				for j := i - 1; j >= 0; j-- {
+					if held[i].Follows(&held[j]) {
+						i = j
+					}
+				}
+				t.Issue(held[i])
+				held = slices.Delete(held, i, i+1)
+			}
+			return t.Flush(-1, r)
+		},
+	}
+}
+
 // lifo issues what is pending in the opposite order.
 func lifo(_ rma.Comm, t rma.Transport) rma.Transport {
 	var held []rma.Operation
@@ -269,7 +319,7 @@ func TestFaultsAreCaught(t *testing.T) {
 				t.Skip("the race detector allocates: the check is off")
 			}
 			limit := 20 * time.Second
-			if f.name == "Await misses writes" {
+			if strings.HasPrefix(f.name, "Await forgets") || f.name == "Await misses writes" {
 				limit = 200 * time.Millisecond // it must hang
 			}
 			i := slices.IndexFunc(rmatest.Checks(), func(k rmatest.Check) bool { return k.Name == f.check })

@@ -10,6 +10,8 @@ var orderChecks = []check{
 	{"Order/MessagePassing", checkMessages},
 	{"Order/IndependentWindows", checkIndependent},
 	{"Order/PublishByAtomic", checkPublish},
+	{"Order/Fence", checkFence},
+	{"Order/FencesInARow", checkFences},
 	{"Order/Dekker", checkDekker},
 	{"Order/Coherence", checkCoherence},
 	{"Order/Locked", checkLocked},

@@ -32,7 +32,7 @@ func Run(t *testing.T, launch Launch) {
 func Checks() []Check {
 	var out []Check
 	for _, group := range [][]check{
-		commChecks, splitChecks, allocateChecks, opChecks, bulkChecks, atomicChecks, errorChecks, awaitChecks, orderChecks, costChecks,
+		commChecks, splitChecks, allocateChecks, opChecks, bulkChecks, atomicChecks, errorChecks, awaitChecks, orderChecks, memoryNodeChecks, costChecks,
 	} {
 		for _, c := range group {
 			out = append(out, Check{Name: c.name, Run: c.run})

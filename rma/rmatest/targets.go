@@ -27,16 +27,17 @@ func targetsOf(rank, size int) []int {
 // classes is a window of n words of each class.
 func classes(n int) rma.Spec {
 	return rma.Spec{Name: "classes", Regions: []rma.Region{
-		rma.Far:  {Count: n, Words: []rma.Word{{Name: "FAR", Class: rma.Far}}},
-		rma.Near: {Count: n, Words: []rma.Word{{Name: "NEAR", Class: rma.Near}}},
-		rma.Flag: {Count: n, Words: []rma.Word{{Name: "FLAG", Class: rma.Flag}}},
+		rma.Far:   {Count: n, Words: []rma.Word{{Name: "FAR", Class: rma.Far}}},
+		rma.Near:  {Count: n, Words: []rma.Word{{Name: "NEAR", Class: rma.Near}}},
+		rma.Flag:  {Count: n, Words: []rma.Word{{Name: "FLAG", Class: rma.Flag}}},
+		rma.Plain: {Count: n, Words: []rma.Word{{Name: "PLAIN", Class: rma.Plain}}},
 	}}
 }
 
 // everyClass calls f with each class and the displacement of its first word in a
 // window of classes(n).
 func everyClass(n int, f func(c rma.Class, base int)) {
-	for _, c := range []rma.Class{rma.Far, rma.Near, rma.Flag} {
+	for c := range rma.Classes {
 		f(c, int(c)*n)
 	}
 }

@@ -246,6 +246,9 @@ func (e *search) execute(memoised bool) (cut bool, err error) {
 			continue
 		}
 		if !e.steps() && !(e.resumed() && e.steps()) {
+			if e.limitPasses() {
+				continue
+			}
 			e.violation = e.deadlock()
 			break
 		}
@@ -299,6 +302,23 @@ func (e *search) begin(memoised bool) {
 	}
 	e.extra = nil
 	e.w.ready = append(e.w.ready, e.w.ranks...)
+}
+
+// limitPasses ends the wait whose limit is the earliest, where no rank can continue before it.
+// It reports whether there is one.
+func (e *search) limitPasses() bool {
+	var first *rank
+	for _, r := range e.w.ranks {
+		if r.state == awaiting && r.wait.Until != rma.Forever && (first == nil || r.wait.Until < first.wait.Until) {
+			first = r
+		}
+	}
+	if first == nil {
+		return false
+	}
+	e.clockReads = max(e.clockReads, first.wait.Until/1000+1)
+	e.w.ready = append(e.w.ready, first)
+	return true
 }
 
 // deadlock is the error of a state in which nothing must happen.
