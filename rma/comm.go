@@ -176,7 +176,7 @@ func Combine[T any](c Comm, b []byte, f func(all [][]byte) (T, error)) (T, error
 	out, err := k.Combine(bytes.Clone(b), func(brought []any) (any, error) {
 		all := make([][]byte, len(brought))
 		for r, v := range brought {
-			all[r] = v.([]byte)
+			all[r], _ = v.([]byte) // nil of a rank that has died
 		}
 		return f(all)
 	})

@@ -27,23 +27,20 @@ func RunNodes(nodes, perNode int, f func(rma.Comm) error) error {
 type Job struct {
 	Nodes, PerNode int
 	MemoryNodes    int // parts of memory for windows of rma.MemoryNodes
+	// MayDie lets a rank die: the job goes on without one that returns an error that wraps
+	// rma.ErrDied. What it has not flushed never takes effect. Collective calls count the
+	// living; what the dead would have brought is zero words, or no bytes. Without MayDie
+	// the death of a rank ends the job, as any error of a rank does.
+	MayDie bool
 }
 
 // Run runs f as the job's ranks, as the function Run does.
 func (j Job) Run(f func(rma.Comm) error) error {
-	if j.Nodes < 1 || j.PerNode < 1 || j.Nodes > maxRanks/j.PerNode {
-		return fmt.Errorf("inproc: %d nodes of %d ranks: want at least 1 rank and at most %d: %w", j.Nodes, j.PerNode, maxRanks, rma.ErrRank)
+	if err := j.check(); err != nil {
+		return err
 	}
-	if j.MemoryNodes < 0 || j.MemoryNodes > maxRanks {
-		return fmt.Errorf("inproc: %d memory nodes: want 0 to %d: %w", j.MemoryNodes, maxRanks, rma.ErrRank)
-	}
-	n := j.Nodes * j.PerNode
-	w := &world{start: time.Now(), failed: make(chan struct{}), groups: make([][]*ranks, n), memoryNodes: j.MemoryNodes}
-	where := make([]int, n)
-	for r := range where {
-		where[r] = r / j.PerNode
-	}
-	g := newRanks(w, where)
+	g := j.ranks()
+	w, n := g.world, len(g.where)
 	errs := make([]error, n)
 	var panicked atomic.Pointer[any]
 	var wg sync.WaitGroup
@@ -70,18 +67,43 @@ func (j Job) Run(f func(rma.Comm) error) error {
 	if p := panicked.Load(); p != nil {
 		panic(*p)
 	}
-	return summary(errs)
+	return j.summary(errs)
+}
+
+// check refuses shapes that cannot be.
+func (j Job) check() error {
+	if j.Nodes < 1 || j.PerNode < 1 || j.Nodes > maxRanks/j.PerNode {
+		return fmt.Errorf("inproc: %d nodes of %d ranks: want at least 1 rank and at most %d: %w", j.Nodes, j.PerNode, maxRanks, rma.ErrRank)
+	}
+	if j.MemoryNodes < 0 || j.MemoryNodes > maxRanks {
+		return fmt.Errorf("inproc: %d memory nodes: want 0 to %d: %w", j.MemoryNodes, maxRanks, rma.ErrRank)
+	}
+	return nil
+}
+
+// ranks makes the job's communicator.
+func (j Job) ranks() *ranks {
+	n := j.Nodes * j.PerNode
+	w := &world{
+		start: time.Now(), failed: make(chan struct{}), groups: make([][]*ranks, n),
+		memoryNodes: j.MemoryNodes, mayDie: j.MayDie,
+	}
+	where := make([]int, n)
+	for r := range where {
+		where[r] = r / j.PerNode
+	}
+	return newRanks(w, where)
 }
 
 // maxRanks bounds a run; at about 4 KiB a goroutine it is 64 GiB.
 const maxRanks = 1 << 24
 
 // summary joins what went wrong first, without the ranks that only suffered.
-func summary(errs []error) error {
+func (j Job) summary(errs []error) error {
 	var own, peers []error
 	for r, err := range errs {
 		switch {
-		case err == nil:
+		case err == nil || j.MayDie && errors.Is(err, rma.ErrDied):
 		case errors.Is(err, rma.ErrPeer):
 			peers = append(peers, fmt.Errorf("rank %d: %w", r, err))
 		default:
@@ -100,6 +122,7 @@ type world struct {
 	groups [][]*ranks // by rank: the communicators it is a member of; its own goroutine appends
 
 	memoryNodes int
+	mayDie      bool
 
 	once   sync.Once
 	failed chan struct{} // closed when a rank failed
@@ -114,22 +137,32 @@ func (w *world) fail(cause error) {
 	})
 }
 
+// now is the time that all ranks have.
+func (w *world) now() int64 { return int64(time.Since(w.start)) }
+
 // peer is the error of a rank that was waiting when another one failed.
 func (w *world) peer() error {
 	<-w.failed
 	return fmt.Errorf("inproc: %v: %w", w.cause, rma.ErrPeer)
 }
 
-// leave notes that a rank has returned. No rank may wait for it in a collective call.
+// leave notes that a rank has returned. No rank may wait for it in a collective call, unless
+// it has died and ranks may.
 func (w *world) leave(rank int, err error) {
-	if err != nil {
+	died := w.mayDie && errors.Is(err, rma.ErrDied)
+	if err != nil && !died {
 		w.fail(fmt.Errorf("rank %d failed: %v", rank, err))
 		return
 	}
 	for _, g := range w.groups[rank] {
 		g.mu.Lock()
-		g.returned++
-		stuck := g.arrived > 0
+		if died {
+			g.dead++
+			g.complete()
+		} else {
+			g.returned++
+		}
+		stuck := !died && g.arrived > 0
 		g.mu.Unlock()
 		if stuck {
 			w.fail(fmt.Errorf("rank %d returned while others wait for it in a collective call", rank))
@@ -147,12 +180,14 @@ type ranks struct {
 	mu       sync.Mutex
 	arrived  int
 	returned int // ranks that have returned from the Run
+	dead     int // ranks that have died
 	call     *collective
 }
 
 // collective is a collective call that some ranks of a group have entered.
 type collective struct {
-	brought []any         // by rank
+	brought []any // by rank; nil of the dead
+	combine func(brought []any) (any, error)
 	done    chan struct{} // closed when all have entered it
 	result  any           // of all ranks, then
 	err     error
@@ -211,21 +246,28 @@ func (g *ranks) enter(rank int, v any, combine func(brought []any) (any, error))
 		return nil, g.world.peer()
 	default:
 	}
-	call := g.call
-	call.brought[rank] = v
-	g.arrived++
-	switch {
-	case g.returned > 0:
+	if g.returned > 0 {
 		g.world.fail(errors.New("a rank returned that others wait for in a collective call"))
 		return nil, g.world.peer()
-	case g.arrived == len(call.brought):
-		g.arrived = 0
-		g.call = newCollective(len(call.brought))
-		if combine != nil {
-			call.result, call.err = combine(call.brought)
-		}
-		call.brought = nil
-		close(call.done)
 	}
+	call := g.call
+	call.brought[rank], call.combine = v, combine
+	g.arrived++
+	g.complete()
 	return call, nil
+}
+
+// complete ends the collective call if all living ranks have entered it.
+func (g *ranks) complete() {
+	call := g.call
+	if g.arrived == 0 || g.arrived < len(call.brought)-g.dead {
+		return
+	}
+	g.arrived = 0
+	g.call = newCollective(len(call.brought))
+	if call.combine != nil {
+		call.result, call.err = call.combine(call.brought)
+	}
+	call.brought, call.combine = nil, nil
+	close(call.done)
 }

@@ -38,7 +38,7 @@ type Member struct{ Color, Key, Rank int }
 func Parts(brought []any) [][]Member {
 	var members []Member
 	for _, v := range brought {
-		if m := v.(Member); m.Color >= 0 {
+		if m, ok := v.(Member); ok && m.Color >= 0 { // nil of a rank that has died
 			members = append(members, m)
 		}
 	}
