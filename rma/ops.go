@@ -190,6 +190,10 @@ func (w *Window) peek(disp int) int64 {
 
 // AccumulateFlush is Accumulate and Flush.
 func (w *Window) AccumulateFlush(operand int64, target, disp int, op Op) error {
+	if uint(target) < w.flat && uint(disp) < w.words && op <= Replace && w.layout.mayUpdate(disp) {
+		_, err := w.FetchAndOpFlush(operand, target, disp, op)
+		return err
+	}
 	w.Accumulate(operand, target, disp, op)
 	return w.Flush(target)
 }

@@ -82,21 +82,19 @@ func limit(d, s, n int64) int64 {
 }
 
 // nextOpen is an open ADMISSION of the next phase.
-func nextOpen(d int64) int64 { return (d/nextPhase + 1) & (1<<(61-limitBits) - 1) * nextPhase }
+func nextOpen(d int64) int64 { return (d + nextPhase) &^ (nextPhase - 1) }
+
+// samePhase reports whether two ADMISSIONs are of one phase.
+func samePhase(a, b int64) bool { return uint64(a^b) < nextPhase }
 
 // bargingTries is how often a reader of a lock with a barging leaf tries before it waits in
 // line. A writer must wait for a reader in line to run and leave; for one that tries, not.
 const bargingTries = 16
 
-// quietTenures is how many tenures in a row a writer sees no reader before it keeps the
-// lock from the readers when it passes it on.
-const quietTenures = 8
-
 // enterAsym is what enterSym is, at an asymmetric counter. It returns what the reader has
 // added to READERS and takes back when it leaves.
 func (t *Table) enterAsym(c counter) (added int64, err error) {
 	w := t.tree.W
-	t.quiet = 0
 	for try := 0; ; try++ {
 		s, err := w.FetchAndOpFlush(one+arrival, c.host, c.disp+readers, rma.Sum)
 		if err != nil {
@@ -106,35 +104,39 @@ func (t *Table) enterAsym(c counter) (added int64, err error) {
 		if err != nil || admits(d, s) {
 			return one, err
 		}
-		inLine := try == t.tries
-		added = 0
-		if inLine {
-			added = waitingOne(d)
+		if try == t.tries {
+			return t.waitInLine(c, d)
 		}
-		if err := w.AccumulateFlush(added-one, c.host, c.disp+readers, rma.Sum); err != nil {
+		if err := w.AccumulateFlush(-one, c.host, c.disp+readers, rma.Sum); err != nil {
 			return 0, err
 		}
-		for now := d; now/nextPhase == d/nextPhase; {
-			if now, err = w.Await(c.host, c.disp+admission, rma.NotEqual(now)); err != nil {
-				return 0, err
-			}
+		if err := w.Backoff(c.host, c.disp+admission, d, 0); err != nil {
+			return 0, err
 		}
-		if inLine {
-			return added, nil
+		if err := t.awaitPhaseEnd(c, d); err != nil {
+			return 0, err
 		}
 	}
 }
 
-// Keep reports that no reader has come for a while.
-func (t *Table) Keep() bool { return t.quiet >= t.quietAfter }
-
-// arrived is the sum of the arrivals at counters.
-func arrived(cs []counter, s *words) int64 {
-	sum := uint64(0)
-	for i := range cs {
-		sum += uint64(s[i]) / arrival
+// waitInLine has a reader that is not let in by an ADMISSION wait for the end of its phase. It
+// is inside then.
+func (t *Table) waitInLine(c counter, d int64) (added int64, err error) {
+	added = waitingOne(d)
+	if err := t.tree.W.AccumulateFlush(added-one, c.host, c.disp+readers, rma.Sum); err != nil {
+		return 0, err
 	}
-	return int64(sum)
+	return added, t.awaitPhaseEnd(c, d)
+}
+
+// awaitPhaseEnd waits for the end of the phase of an ADMISSION.
+func (t *Table) awaitPhaseEnd(c counter, d int64) (err error) {
+	for now := d; samePhase(now, d); {
+		if now, err = t.tree.W.Await(c.host, c.disp+admission, rma.NotEqual(now)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tryEnterAsym enters if no writer has or wants the lock. It does not count as an arrival.
@@ -166,9 +168,6 @@ func (t *Table) closeAsym(cs []counter) error {
 	var s, d words
 	if err := t.readBoth(cs, &s, &d); err != nil {
 		return err
-	}
-	if t.quiet++; arrived(cs, &s) != t.arrivals {
-		t.quiet = 0
 	}
 	for i, c := range cs {
 		if readersInside(s[i], d[i]) != 0 && d[i]&limited == 0 {
@@ -238,7 +237,6 @@ func (t *Table) openAsym(cs []counter) error {
 		return err
 	}
 	w := t.tree.W
-	t.arrivals = arrived(cs, &s)
 	for i, c := range cs {
 		t.waited = t.waited || s[i]&(arrival-1) != 0
 		if d[i] = nextOpen(d[i]); t.more {

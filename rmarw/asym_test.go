@@ -34,7 +34,7 @@ func TestArrivalsWrapAtTheLimit(t *testing.T) {
 			}
 		}
 	}
-	if d := nextOpen((1<<(61-limitBits)-1)*nextPhase | shut | limited | 7); d != 0 {
+	if d := nextOpen(-nextPhase | shut | limited | 7); d != 0 {
 		t.Errorf("after the last phase comes ADMISSION %#x", d)
 	}
 	if s := int64(-1); field(s, one) != maxReaders || field(s, oddOne) != maxReaders {

@@ -30,7 +30,8 @@ type Config struct {
 	// Thresholds; zero fields are filled in by Thresholds.Fill. TDC says where the
 	// physical counters are; TL is T_L,i by level, and TL[0] how often writers pass the
 	// lock at the root before readers get it; TR is how many readers a counter lets in
-	// while a writer waits, besides those that waited themselves.
+	// while a writer waits, besides those that waited themselves; a barging root does not use
+	// it.
 	Thresholds Thresholds
 	DC         DC // zero: Asymmetric where it can be on several nodes or with a barging root, otherwise Symmetric
 	// Leaf is MCS, the paper's, or Barging: writers that run pass those that wait, up to T_L,N
@@ -90,7 +91,7 @@ func init() {
 		Fair:   "writers as rmamcs; a reader is passed by C_1 writers, 2 * C_1 at an asymmetric counter; a writer at the root by (3 + (F_1-1)/(T_L,1+1)) * (K*T_R + P-1) readers, K counters",
 		Params: []lock.Param{
 			{Name: "TL", Help: "T_L,i by level from the root in, as in 20,50; nothing is the default"},
-			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits"},
+			{Name: "TR", Help: "T_R, readers that a counter lets in while a writer waits; a barging root does not use it"},
 			{Name: "TDC", Help: "T_DC, where counters are: 16, 2 per node, every 2nd node; default 1 per node, on one node 1 per core"},
 			{Name: "LEAF", Help: "mcs, or barging: writers that run may pass those that wait; default barging on one node"},
 			{Name: "ADAPT", Help: "on: T_L and T_R move at run time, up to what TL and TR say; default off"},

@@ -69,11 +69,17 @@ func (t *Table) words() int {
 	return counterWords
 }
 
+// A batchName says which counters a batch has: those of a lock, from a number on.
+type batchName struct{ id, from int }
+
 // countersFrom is a batch of counters, from number k on.
 func (t *Table) countersFrom(k, id int) []counter {
 	n := min(batch, t.counters.Len()-k)
-	for i := range n {
-		t.batchBuf[i] = t.counter(k+i, id)
+	if t.batchOf != (batchName{id, k}) {
+		for i := range n {
+			t.batchBuf[i] = t.counter(k+i, id)
+		}
+		t.batchOf = batchName{id, k}
 	}
 	return t.batchBuf[:n]
 }
@@ -95,7 +101,15 @@ func (t *Table) DequeueBeforeRelease() bool { return !t.asym }
 
 // Acquire takes lock id from the readers: set_counters_to_WRITE (L6:2). The caller is at the
 // head of the root's queue.
-func (t *Table) Acquire(id int) error { return t.eachBatch(id, t.close) } // L6:4
+func (t *Table) Acquire(id int) error {
+	before := t.arrivals
+	t.arrivals = 0
+	err := t.eachBatch(id, t.close) // L6:4
+	if t.quiet++; t.arrivals != before {
+		t.quiet = 0
+	}
+	return err
+}
 
 // words is a word of each counter of a batch.
 type words [batch]int64
@@ -289,8 +303,8 @@ func (t *Table) TryAcquire(id int) (bool, error) {
 			continue
 		}
 		for i := range k { // readers that arrived there since wait for a phase
-			t.batchBuf[0] = t.counter(i, id)
-			if err := t.open(t.batchBuf[:1]); err != nil {
+			cs := [1]counter{t.counter(i, id)}
+			if err := t.open(cs[:]); err != nil {
 				return false, err
 			}
 		}

@@ -32,9 +32,10 @@
 //	                     bits 13 to 25 and 26 to 38: readers that wait for the end of an
 //	                     even phase and of an odd one
 //	                     bits 39 to 63: arrivals
-//	ADMISSION      flag  bits 0 to 24: the limit, up to which arrivals are let in
+//	ADMISSION      flag  near with a barging root
+//	                     bits 0 to 24: the limit, up to which arrivals are let in
 //	                     bit 25: LIMITED, a writer waits; bit 26: SHUT, a writer is in
-//	                     bits 27 to 62: the phase
+//	                     bits 27 to 63: the phase
 //
 // # The symmetric counter, and why it is not as printed
 //
@@ -101,7 +102,9 @@
 // readers: a writer keeps it closed when it has seen no reader in 8 tenures, and else opens
 // the counters. A reader that is not let in takes its arrival back, waits for the next phase
 // and tries again, 16 times, before it waits in line: a writer need not wait until a reader
-// that only tries gets a core. So its bound holds from its 17th arrival on.
+// that only tries gets a core. So its bound holds from its 17th arrival on. A writer that has
+// STATE closes the counters at once (barging.go): T_R is not used, and only those readers pass
+// the writer that are inside or in line.
 //
 // # Memory ordering
 //

@@ -5,7 +5,7 @@ func (t *Table) StartAt(phase int64) error {
 	w := t.tree.W
 	for disp := t.tree.ExtraBase; disp < w.Words(); disp += t.words() {
 		if t.asym { // and arrivals wrap
-			if err := w.PutFlush(phase&(1<<(61-limitBits)-1)*nextPhase, w.Rank(), disp+admission); err != nil {
+			if err := w.PutFlush(phase*nextPhase, w.Rank(), disp+admission); err != nil {
 				return err
 			}
 			if err := w.PutFlush(phase*arrival, w.Rank(), disp+readers); err != nil {

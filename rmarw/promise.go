@@ -12,8 +12,9 @@ import (
 // A reader that opens a phase makes nine more, and one for each reader that arrives
 // meanwhile. A writer looks at each counter with three operations, closes it with three and
 // opens it with six. It looks again where the counter is not ready: 14 for both is the most
-// that searches found, and each phase that readers open meanwhile may add three. The rest
-// is the tree's.
+// that searches found, and each phase that readers open meanwhile may add three. With a
+// barging root it looks at a counter at most three times, closes it with one operation and
+// opens it with one. The rest is the tree's.
 //
 // Where a swap is a loop of tries there is no bound on operations, and the bounds of the
 // queues hold from the try on that succeeds.
@@ -42,11 +43,15 @@ func (t *Table) promise(mode lock.Mode) lock.Promise {
 		passed.After, waits.After = passed.After+2*t.tries, waits.After+2*t.tries // of the try with which it waits in line
 		return lock.Promise{Bypass: lock.Unbounded, Bounds: []lock.Bound{passed, waits}, Acquire: 3 * (t.tries + 1), Release: 1}
 	case t.asym:
+		closing, opening := 7*k, 3*k
+		if t.bargingRoot() {
+			closing, opening = 4*k, k
+		}
 		return lock.Promise{
 			Bypass:  lock.Unbounded,
 			Bounds:  bounds,
-			Acquire: acquire + 7*k,
-			Release: release + 3*k,
+			Acquire: acquire + closing,
+			Release: release + opening,
 		}
 	case mode == lock.Shared:
 		return lock.Promise{

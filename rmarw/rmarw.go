@@ -16,7 +16,7 @@ type Table struct {
 	counters *Counters
 	cfg      Config
 	own      int // number of the rank's counter
-	lastID   int // the last lock of which ownCounter was asked
+	lastID   int // the last lock of which findOwn was asked
 	lastOwn  counter
 	tr       int64
 	size     int
@@ -27,15 +27,17 @@ type Table struct {
 
 	close, open, signal func(cs []counter) error // kept, since a method value allocates
 	batchBuf            [batch]counter
+	batchOf             batchName // what batchBuf has
 	asym                bool
 	more                bool // a writer waits to take the lock again that is given to the readers
 	waited              bool // and readers waited for that
 
-	// Of a barging leaf.
-	tries      int   // times that a reader tries before it waits in line
+	tries int // times that a reader tries before it waits in line, with a barging leaf
+
+	// Of a barging root.
 	quietAfter int   // tenures without a reader after which writers keep the lock
 	quiet      int   // tenures of the rank's without a reader
-	arrivals   int64 // of the counters when the rank last opened them
+	arrivals   int64 // of the counters when the rank last closed them
 
 	blockedAt counter // the word that made the last Try fail, and what it held
 	blockedBy int64
@@ -93,24 +95,27 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	if t.cfg.Leaf = MCS; t.tree.Barging() {
 		t.cfg.Leaf = Barging
-		t.tries, t.quietAfter = bargingTries, quietTenures
+		t.tries = bargingTries
 	}
 	t.cfg.DC = Symmetric
 	if t.asym {
 		t.cfg.DC = Asymmetric
 	}
 	t.lastOwn = t.counter(t.own, 0)
+	t.batchOf.id = -1
 	return t, nil
 }
 
 // Regions are the counters' regions of the tree's window.
-func (t *Table) Regions(local bool) []rma.Region {
-	if t.asym = local; local {
+func (t *Table) Regions(local, barging bool) []rma.Region {
+	t.asym = local
+	switch {
+	case barging:
+		t.close, t.open, t.quietAfter = t.closeBarging, t.openBarging, quietTenures
+		return t.asymRegions(rma.Near)
+	case local:
 		t.close, t.open = t.closeAsym, t.openAsym
-		return []rma.Region{{Count: t.hosted(), Words: []rma.Word{
-			readers:   {Name: "READERS", Class: rma.Near},
-			admission: {Name: "ADMISSION", Class: rma.Flag},
-		}}}
+		return t.asymRegions(rma.Flag)
 	}
 	t.close, t.open, t.signal = t.closeSym, t.openSym, t.signalOpeners
 	return []rma.Region{{Count: t.hosted(), Words: []rma.Word{
@@ -118,6 +123,13 @@ func (t *Table) Regions(local bool) []rma.Region {
 		depart:       {Name: "DEPART", Class: rma.Far},
 		opened:       {Name: "OPENED", Class: rma.Far},
 		openerSignal: {Name: "OPENER_SIGNAL", Class: rma.Far},
+	}}}
+}
+
+func (t *Table) asymRegions(ofAdmission rma.Class) []rma.Region {
+	return []rma.Region{{Count: t.hosted(), Words: []rma.Word{
+		readers:   {Name: "READERS", Class: rma.Near},
+		admission: {Name: "ADMISSION", Class: ofAdmission},
 	}}}
 }
 
@@ -142,13 +154,11 @@ func (t *Table) Len() int { return t.cfg.Locks }
 // Home is the rank that hosts the lock's TAIL at the root.
 func (t *Table) Home(id int) int { return t.tree.Home(id) }
 
-// ownCounter is the rank's counter of a lock. To find it takes divisions, so the last one
-// is kept.
-func (t *Table) ownCounter(id int) counter {
-	if id != t.lastID {
-		t.lastID, t.lastOwn = id, t.counter(t.own, id)
-	}
-	return t.lastOwn
+// findOwn makes lastOwn the rank's counter of a lock. To find it takes divisions, so the last
+// one is kept. It panics for a lock that is not there.
+func (t *Table) findOwn(id int) {
+	t.tree.Check(id)
+	t.lastID, t.lastOwn = id, t.counter(t.own, id)
 }
 
 // Lock takes lock id.
@@ -161,16 +171,16 @@ func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 		return err
 	}
 	var err error
-	switch c := t.ownCounter(id); {
+	switch {
 	case ctx.Done() != nil:
-		err = t.pollEnter(ctx, c, id)
+		err = t.pollEnter(ctx, t.lastOwn, id)
 	case t.asym:
-		t.added[t.nshared-1], err = t.enterAsym(c)
+		t.added[t.nshared-1], err = t.enterAsym(t.lastOwn)
 	default:
-		err = t.enterSym(c, id)
+		err = t.enterSym(t.lastOwn, id)
 	}
 	if err != nil {
-		t.unclaimShared(id)
+		t.unclaimShared(t.nshared - 1)
 	}
 	return err
 }
@@ -185,9 +195,9 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	if err := t.claimShared(id); err != nil {
 		return false, err
 	}
-	got, err := t.tryEnter(t.ownCounter(id), id)
+	got, err := t.tryEnter(t.lastOwn, id)
 	if !got {
-		t.unclaimShared(id)
+		t.unclaimShared(t.nshared - 1)
 	}
 	return got, err
 }
@@ -203,25 +213,31 @@ func (t *Table) Unlock(id int, mode lock.Mode) error {
 		panic("rmarw: unlock of unlocked lock")
 	}
 	added := t.added[i]
-	t.unclaimShared(id)
-	c := t.ownCounter(id)
+	t.unclaimShared(i)
+	if id != t.lastID {
+		t.findOwn(id)
+	}
+	c := t.lastOwn
 	if t.asym {
 		return t.tree.W.AccumulateFlush(-added, c.host, c.disp+readers, rma.Sum)
 	}
 	return t.leaveSym(c)
 }
 
-// claimShared notes that the rank wants a lock in shared mode.
+// claimShared notes that the rank wants a lock in shared mode. It finds the counter, lastOwn,
+// and panics for a lock that is not there.
 func (t *Table) claimShared(id int) error {
-	if t.tree.Find(id) >= 0 || t.findShared(id) >= 0 {
-		panic("rmarw: lock of a lock that this rank holds")
-	}
-	if t.nshared > 0 || t.tree.Held() > 0 {
+	if t.nshared > 0 || t.tree.Busy() {
+		if t.tree.Find(id) >= 0 || t.findShared(id) >= 0 {
+			panic("rmarw: lock of a lock that this rank holds")
+		}
 		if err := t.checkHeld(); err != nil {
 			return err
 		}
 	}
-	t.ownCounter(id) // panics for a lock that is not there
+	if id != t.lastID {
+		t.findOwn(id)
+	}
 	t.shared[t.nshared], t.added[t.nshared] = id+1, one
 	t.nshared++
 	return nil
@@ -244,8 +260,7 @@ func (t *Table) findShared(id int) int {
 	return -1
 }
 
-func (t *Table) unclaimShared(id int) {
-	i := t.findShared(id)
+func (t *Table) unclaimShared(i int) {
 	t.nshared--
 	t.shared[i], t.added[i] = t.shared[t.nshared], t.added[t.nshared]
 	t.shared[t.nshared], t.added[t.nshared] = 0, 0

@@ -18,7 +18,8 @@ type Thresholds struct {
 	// level before it leaves the element, or, at the machine, before readers get it.
 	// From 1, which is no preference for near ranks.
 	TL []int
-	// TR is T_R: the most readers that enter by one counter before a waiting writer.
+	// TR is T_R: the most readers that enter by one counter before a waiting writer. With a
+	// barging root a writer does not wait for it.
 	TR int64
 }
 

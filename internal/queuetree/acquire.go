@@ -14,7 +14,7 @@ type Mutex struct {
 
 // Mutex is a handle on lock id. Handles on the same lock are interchangeable.
 func (t *Tree) Mutex(id int) Mutex {
-	t.check(id)
+	t.Check(id)
 	return Mutex{t, id}
 }
 

@@ -48,7 +48,7 @@ func (s *slot) findTails(t *Tree) {
 
 // claim finds a slot for a lock.
 func (t *Tree) claim(id int) (*slot, error) {
-	t.check(id)
+	t.Check(id)
 	if t.Find(id) >= 0 {
 		panic(t.name + ": lock of a lock that this rank holds")
 	}
@@ -69,6 +69,9 @@ func (t *Tree) unclaim(s *slot) { t.busy &^= s.bit }
 
 // Held is the number of locks that the rank holds or waits for.
 func (t *Tree) Held() int { return bits.OnesCount16(t.busy) }
+
+// Busy reports whether the rank holds or waits for a lock.
+func (t *Tree) Busy() bool { return t.busy != 0 }
 
 // Find is the number of the slot with which the rank holds a lock, or -1.
 func (t *Tree) Find(id int) int {

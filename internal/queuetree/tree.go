@@ -27,8 +27,9 @@ const (
 // RMA-MCS.
 type RootGate interface {
 	// Regions are the gate's regions of the window; they come after the tree's. local is
-	// the AND of Config.Local over all ranks. New calls it before any other method.
-	Regions(local bool) []rma.Region
+	// the AND of Config.Local over all ranks, and barging says that the root is the barging
+	// leaf. New calls it before any other method.
+	Regions(local, barging bool) []rma.Region
 	// DequeueBeforeRelease reports whether a writer without a successor leaves the root
 	// queue before it calls Release, and not after.
 	DequeueBeforeRelease() bool
@@ -199,7 +200,7 @@ func (t *Tree) spec(local bool) rma.Spec {
 		t.stateBase = add(rma.Region{Count: t.hosted(t.Leaf), Words: []rma.Word{{Name: "STATE", Class: rma.Near}}})
 	}
 	if t.gate != nil {
-		t.ExtraBase = add(t.gate.Regions(local)...)
+		t.ExtraBase = add(t.gate.Regions(local, t.barging && t.Leaf == 0)...)
 		t.dequeueFirst = t.gate.DequeueBeforeRelease()
 	}
 	return s

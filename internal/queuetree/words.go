@@ -61,14 +61,15 @@ func (t *Tree) tailWord(level, id int) (host, disp int) {
 
 // Home is the rank that hosts the TAIL of a lock at the root.
 func (t *Tree) Home(id int) int {
-	t.check(id)
+	t.Check(id)
 	return (t.home + id) % t.size
 }
 
 // RootTail is where that TAIL is.
 func (t *Tree) RootTail(id int) (host, disp int) { return t.tailWord(0, id) }
 
-func (t *Tree) check(id int) {
+// Check panics for a lock that is not there.
+func (t *Tree) Check(id int) {
 	if uint(id) >= uint(t.locks) {
 		panic(fmt.Sprintf("%s: lock %d of a table of %d", t.name, id, t.locks))
 	}
