@@ -9,3 +9,12 @@ func NoSwap(c rma.Comm) rma.Comm {
 		return rma.Emulate(below, rma.Caps{AtomicPut: true})
 	})
 }
+
+// LikeVerbs makes a window of a transport that has what plain InfiniBand verbs have: no swap,
+// and no Put of a Far word that is atomic with other operations on it. Both are loops of
+// CompareAndSwap, by [rma.Emulate].
+func LikeVerbs(c rma.Comm) rma.Comm {
+	return decorate(c, func(_ handleID, below rma.Transport) rma.Transport {
+		return rma.Emulate(below, rma.Caps{})
+	})
+}

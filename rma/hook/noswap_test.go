@@ -97,3 +97,50 @@ func TestNoSwapLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestLikeVerbs: no Put of a Far word reaches the window below either, and operations keep
+// their order on a word and across fences.
+func TestLikeVerbs(t *testing.T) {
+	var below hook.Tally
+	alone(t, func(c rma.Comm) rma.Comm {
+		if c.Rank() > 0 {
+			return hook.LikeVerbs(c)
+		}
+		return hook.LikeVerbs(hook.Count(c, &below))
+	}, func(w *rma.Window) error {
+		if w.Caps().NativeSwap || w.Caps().AtomicPut {
+			t.Errorf("the window has caps %+v", w.Caps())
+		}
+		const host = 2
+		w.Put(10, host, far)
+		a := w.FetchAndOp(1, host, far, rma.Sum)
+		w.Accumulate(20, host, far, rma.Replace)
+		w.Fence(host)
+		b := w.Get(host, far)
+		w.PutBulk([]int64{7, 8}, host, far+1)
+		w.Fence(host)
+		w.Put(30, host, flag)
+		w.Accumulate(1, host, far+2, rma.Sum)
+		if err := w.Flush(host); err != nil {
+			return err
+		}
+		if got := fmt.Sprint(w.Value(a), w.Value(b)); got != "10 20" {
+			t.Errorf("operations among Puts found %s, want 10 20", got)
+		}
+		if n := below.Ops(rma.KindPut, hook.Far); n != 1 {
+			t.Errorf("%d Puts reached the window below, want the one of the flag", n)
+		}
+		if n := below.Ops(rma.KindPutBulk, hook.Far); n != 0 {
+			t.Errorf("%d PutBulks of far words reached the window below", n)
+		}
+		if n := below.Ops(rma.KindCompareAndSwap, hook.Far); n != 1+2+1+1 {
+			t.Errorf("%d CompareAndSwaps, want 5: one a word that is 0, two for the other", n)
+		}
+		for i, want := range []int64{20, 7, 9} {
+			if v, err := w.GetFlush(host, far+i); v != want || err != nil {
+				t.Errorf("word %d is %d, %v, want %d", i, v, err, want)
+			}
+		}
+		return nil
+	})
+}

@@ -15,6 +15,7 @@ func TestDecorated(t *testing.T) {
 	for name, decorate := range map[string]func(rma.Comm) rma.Comm{
 		"Check":  hook.Check,
 		"NoSwap": hook.NoSwap,
+		"Verbs":  func(c rma.Comm) rma.Comm { return hook.LikeVerbs(hook.Relax(c, 2)) },
 		"Relax":  func(c rma.Comm) rma.Comm { return hook.Relax(c, 1) },
 		"Count":  func(c rma.Comm) rma.Comm { return hook.Count(c, new(hook.Tally)) },
 		"Delay":  func(c rma.Comm) rma.Comm { return hook.Delay(c, hook.Jitter(c, 1, 200, 1000)) },
