@@ -7,6 +7,7 @@ import (
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/clocksync"
 )
 
 // Sampling says which acquires a Trace records. The zero value is right for most jobs.
@@ -72,12 +73,12 @@ type span struct {
 // NewTrace begins a timeline. Collective.
 func NewTrace(c rma.Comm, s Sampling) (*Trace, error) {
 	s = s.filled(c.Size())
-	off, err := align(c)
+	clock, err := clocksync.Sync(c)
 	if err != nil {
 		return nil, err
 	}
 	return &Trace{
-		c: c, off: off, kept: make([]span, s.Keep), looked: c.Now(), number: -1,
+		c: c, off: clock.Offset(), kept: make([]span, s.Keep), looked: c.Now(), number: -1,
 		period: int64(s.Period), slice: int64(s.Slice), most: s.Most,
 	}, nil
 }
