@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	_ "github.com/rmalock/rmalock/dmcs"
@@ -23,9 +24,67 @@ func TestPlacement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := placement(tree); !reflect.DeepEqual(got, want) {
+		if got := placement(&Virtual{Topology: tree}); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
+	}
+}
+
+// Memory nodes, coroutines and connections of 2 nodes with 4 ranks, in 2 racks.
+func TestPlacementOfVerbs(t *testing.T) {
+	tree, err := topo.Parse("rack:2 node:1 rank:4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranks := []int{0, 0, 0, 0, 1, 1, 1, 1}
+	for _, x := range []struct {
+		v    Virtual
+		want netmodel.Placement
+	}{
+		{Virtual{MemoryNodes: 3}, netmodel.Placement{Node: append(ranks[:8:8], 2, 3, 4), Groups: [][]int{{0, 1, 0, 1, 0}}}},
+		{Virtual{MemoryNodes: 3, Colocated: true}, netmodel.Placement{Node: append(ranks[:8:8], 0, 1, 0), Groups: [][]int{{0, 1}}}},
+		{Virtual{MemoryNodes: 1, Coroutines: 2, QPs: PerCore}, netmodel.Placement{
+			Node: append(ranks[:8:8], 2), Groups: [][]int{{0, 1, 0}}, Coroutines: true,
+			Core: []int{0, 0, 1, 1, 0, 0, 1, 1, -1}, Pair: []int{0, 0, 2, 2, 4, 4, 6, 6, 8},
+		}},
+		{Virtual{MemoryNodes: 1, QPs: PerProcess}, netmodel.Placement{
+			Node: append(ranks[:8:8], 2), Groups: [][]int{{0, 1, 0}}, Pair: []int{0, 0, 0, 0, 4, 4, 4, 4, 8},
+		}},
+		{Virtual{QPs: PerCore}, netmodel.Placement{Node: ranks, Groups: [][]int{{0, 1}}, Pair: []int{0, 1, 2, 3, 4, 5, 6, 7}}},
+		{Virtual{QPs: PerThreadPair}, netmodel.Placement{Node: ranks, Groups: [][]int{{0, 1}}, EachRank: true}},
+	} {
+		v := x.v
+		v.Topology = tree
+		got := placement(&v)
+		if !reflect.DeepEqual(got, x.want) {
+			t.Errorf("%+v: %+v, want %+v", x.v, got, x.want)
+		}
+		m, err := netmodel.Load("cx3")
+		if err == nil {
+			_, err = netmodel.New(m, got)
+		}
+		if err != nil {
+			t.Errorf("%+v: %v", x.v, err)
+		}
+	}
+	for _, v := range []Virtual{{MemoryNodes: -1}, {Coroutines: -1}, {QPs: "rack"}} {
+		if err := v.Validate(); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: error %v", v, err)
+		}
+	}
+}
+
+// The band of a run is over the constants that have a part in it.
+func TestWeakConstantsOfARun(t *testing.T) {
+	m, err := LoadMachine("cx4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(v Virtual) bool {
+		return slices.ContainsFunc(v.weak(m), func(c Constant) bool { return c.Name == "switchNs" })
+	}
+	if has(Virtual{}) || !has(Virtual{Coroutines: 2}) {
+		t.Error("switchNs is weak without coroutines, or not with them")
 	}
 }
 

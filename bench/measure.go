@@ -49,7 +49,7 @@ func (m *measurement) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 		return err
 	}
 	if cfg.virtual != nil {
-		cfg.virtual.begin()
+		cfg.virtual.begin(c)
 	}
 	w.begin()
 	begin := c.Now()

@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -24,6 +26,7 @@ func (r *Result) WriteText(out io.Writer) error {
 		r.writeShares(&b)
 	}
 	if r.Simulated {
+		r.writeNetwork(&b)
 		fmt.Fprintf(&b, "simulated   %d operations on windows, polls included; seed %d\n", r.Operations, r.Seed)
 	} else {
 		fmt.Fprintf(&b, "collector   %s, GOGC %s\n", plural(int(r.NumGC), "collection"), r.GOGC)
@@ -37,6 +40,27 @@ func (r *Result) WriteText(out io.Writer) error {
 		return err
 	}
 	return r.writeOps(out)
+}
+
+// writeNetwork writes what the network carried.
+func (r *Result) writeNetwork(b *strings.Builder) {
+	sum := map[string]float64{} // by host; polls and messages
+	for name, n := range r.Network {
+		switch kind, host, _ := strings.Cut(name, "."); {
+		case kind == "poll" || kind == "message":
+			sum[kind+"s"] += n
+		default:
+			sum["on "+map[string]string{"rank": "ranks", "memory": "memory nodes"}[host]] += n
+		}
+	}
+	if len(sum) == 0 {
+		return
+	}
+	var text []string
+	for _, what := range slices.Sorted(maps.Keys(sum)) {
+		text = append(text, fmt.Sprintf("%.3g %s", sum[what], what))
+	}
+	fmt.Fprintf(b, "network     per %s %s\n", r.counted(), strings.Join(text, ", "))
 }
 
 // writeSetting writes what was measured, and on what.

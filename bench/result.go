@@ -28,7 +28,12 @@ type Result struct {
 	About      string     `json:"machine_about,omitempty"`        // the machine in a line
 	Weak       []Constant `json:"weak_constants,omitempty"`       // its weak constants
 	Operations int64      `json:"simulated_operations,omitempty"` // on windows, polls included
-	Band       *Band      `json:"band,omitempty"`                 // nil without Virtual.Band
+	// Network is the operations per acquire that a network carried, by kind and host
+	// ("Get.memory"; rank or memory), as the network does them, with all polls of an Await
+	// ("poll.memory") and messages ("message") apart.
+	Network     map[string]float64 `json:"network_per_acquire,omitempty"`
+	MemoryNodes int                `json:"memory_nodes,omitempty"`
+	Band        *Band              `json:"band,omitempty"` // nil without Virtual.Band
 
 	Seconds   float64 `json:"duration_seconds"`    // measured, without warm-up
 	Acquires  int64   `json:"acquires"`            // in that time, by all ranks

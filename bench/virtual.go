@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,8 @@ type Machine interface {
 	Weak() []Constant
 	// With returns the machine with another value of a weak constant.
 	With(constant string, value float64) (Machine, error)
-	// Model returns a new model, for one run with ranks in the places of t.
-	Model(t *topo.Topology) (sim.Model, error)
+	// Model returns a new model, for one run of v whose choices follow a seed.
+	Model(v *Virtual, seed uint64) (sim.Model, error)
 }
 
 // A Constant is a weak constant of a machine.
@@ -47,14 +48,40 @@ type Virtual struct {
 	// memory; without such a level, all do.
 	Topology *topo.Topology
 	Machine  Machine // model of the machine
+	// MemoryNodes is the number of memory nodes. Each has a machine of its own, or, if they are
+	// Colocated, the n-th is on the ranks' n-th node, from the first again where they are more.
+	MemoryNodes int
+	Colocated   bool
+	// Verbs prices windows as on InfiniBand verbs, and not as on MPI (sim.Timed.Verbs). Flights
+	// are then up to 10 % shorter or longer, at random.
+	Verbs bool
+	// QPs says which ranks share connections.
+	QPs QPs
+	// Coroutines is the number of ranks, one after the other on a node, that are coroutines of
+	// one core; 0 for ranks with a core each.
+	Coroutines int
 	// Band adds two runs for each weak constant, with the ends of its range.
 	Band bool
 	// PauseFirst and PauseLast are the pauses between two polls of a far word, doubling.
-	// Both 0 means 1 us to 100 us, as in package rma/mpi.
+	// Both 0 means 1 us to 100 us, as in package rma/mpi, and no pauses with Verbs.
 	PauseFirst, PauseLast time.Duration
 	// Progress, if not nil, is called now and then with the share that is done, 0 to 1.
 	Progress func(done float64)
 }
+
+// QPs says which ranks share connections, each of which leads to a node.
+type QPs string
+
+// The ways to share connections.
+const (
+	PerThread     QPs = "thread"      // each rank has its own; the default
+	PerThreadPair QPs = "thread-pair" // each rank has one with each rank and memory node
+	PerCore       QPs = "core"        // the coroutines of a core share them
+	PerProcess    QPs = "process"     // the ranks of a node share them
+)
+
+// AllQPs lists the ways to share connections.
+func AllQPs() []QPs { return []QPs{PerThread, PerThreadPair, PerCore, PerProcess} }
 
 const (
 	virtualDuration = 5 * time.Millisecond
@@ -83,12 +110,15 @@ func (v Virtual) Run(cfg Config) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if v.PauseFirst == 0 && v.PauseLast == 0 {
+	if err := v.Validate(); err != nil {
+		return nil, err
+	}
+	if v.PauseFirst == 0 && v.PauseLast == 0 && !v.Verbs {
 		v.PauseFirst, v.PauseLast = pauseFirst, pauseLast
 	}
 	machines := []Machine{v.Machine}
 	if v.Band {
-		for _, c := range v.Machine.Weak() {
+		for _, c := range v.weak(v.Machine) {
 			for _, value := range []float64{c.Low, c.High} {
 				if value == c.Value {
 					continue
@@ -113,6 +143,26 @@ func (v Virtual) Run(cfg Config) (*Result, error) {
 		}
 	}
 	return res, nil
+}
+
+// Validate reports what is wrong with a job, its topology and machine excepted. An error wraps ErrConfig.
+func (v *Virtual) Validate() error {
+	switch {
+	case v.MemoryNodes < 0:
+		return fmt.Errorf("%d memory nodes, want 0 or more: %w", v.MemoryNodes, ErrConfig)
+	case v.Coroutines < 0:
+		return fmt.Errorf("%d coroutines a core, want 0 for none or more: %w", v.Coroutines, ErrConfig)
+	case v.QPs != "" && !slices.Contains(AllQPs(), v.QPs):
+		return fmt.Errorf("connections per %q, want per one of %v: %w", v.QPs, AllQPs(), ErrConfig)
+	}
+	return nil
+}
+
+// weak are the weak constants of a machine that have a part in the job.
+func (v *Virtual) weak(m Machine) []Constant {
+	return slices.DeleteFunc(m.Weak(), func(c Constant) bool {
+		return c.Name == "switchNs" && v.Coroutines < 2 || c.Name == "serverNs" // no lock has a server
+	})
 }
 
 // runAll makes a run on each machine, as many at once as there are processors, which the
@@ -154,13 +204,16 @@ func (v Virtual) runAll(machines []Machine, cfg Config, limit int64) ([]*Result,
 
 // runOn makes a run of no more than limit acquires or so.
 func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64)) (*Result, error) {
-	model, err := m.Model(v.Topology)
+	model, err := m.Model(&v, cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
 	p := &virtualRun{ps: samples{}, byLock: lockSamples{}, limit: limit}
 	cfg.virtual, cfg.Topology = p, v.Topology
-	t := sim.Timed{Node: nodes(v.Topology), Model: model, PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong)}
+	t := sim.Timed{
+		Node: nodes(v.Topology), MemoryNodes: v.MemoryNodes, Model: model, Verbs: v.Verbs,
+		PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong),
+	}
 	t.Tick = func(now int64) error {
 		share := float64(p.done) / float64(p.limit)
 		if cfg.Acquires > 0 {
@@ -182,7 +235,8 @@ func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64
 	if err != nil {
 		return nil, err
 	}
-	res.Machine, res.About, res.Weak, res.Operations = m.Name(), m.About(), m.Weak(), elapsed.Operations
+	res.Machine, res.About, res.Weak, res.Operations = m.Name(), m.About(), v.weak(m), elapsed.Operations
+	res.MemoryNodes = v.MemoryNodes
 	return res, nil
 }
 
@@ -204,17 +258,25 @@ type virtualRun struct {
 	byLock    lockSamples // of all ranks
 	tally     hook.Tally
 	measuring bool
-	done      int64 // acquires, of the warm-up or of the measurement
-	limit     int64 // of done
+	before    sim.Elapsed // the measurement
+	done      int64       // acquires, of the warm-up or of the measurement
+	limit     int64       // of done
 }
 
 // begin is called by each rank that leaves the barrier before the measurement.
-func (p *virtualRun) begin() {
+func (p *virtualRun) begin(c rma.Comm) {
 	if !p.measuring {
 		p.measuring = true
+		p.before = elapsed(c)
 		p.tally.Reset()
 		p.done = 0
 	}
+}
+
+// elapsed is what the simulation has done so far.
+func elapsed(c rma.Comm) sim.Elapsed {
+	s, _ := sim.Of(c)
+	return s.Elapsed()
 }
 
 // count counts acquires and reports whether there are enough. A rank outside of
@@ -241,7 +303,7 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	if err := m.measure(c, w, cfg); err != nil {
 		return nil, err
 	}
-	found := p.tally
+	found, traffic := p.tally, elapsed(c).Minus(p.before)
 	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits})
 	if err != nil {
 		return nil, err
@@ -259,7 +321,27 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	}
 	res.gather(sums, 5, p.byRank, p.ps, p.byLock)
 	res.count(&opCounts{acquires: res.Acquires, sum: found})
+	res.Network = network(&traffic, res.Acquires)
 	return res, nil
+}
+
+// network is the operations per acquire that went through a network, without zeros: by kind and
+// host, as in "Get.memory" and "FetchAndOp.rank", and polls and messages apart.
+func network(e *sim.Elapsed, acquires int64) map[string]float64 {
+	per := map[string]float64{}
+	add := func(name string, n int64) {
+		if n > 0 {
+			per[name] = float64(n) / float64(acquires)
+		}
+	}
+	for host, t := range map[string]*sim.Traffic{"rank": &e.Ranks, "memory": &e.Memory} {
+		for k, n := range t.Kinds {
+			add(rma.Kind(k).String()+"."+host, n)
+		}
+		add("poll."+host, t.Polls)
+	}
+	add("message", e.Messages)
+	return per
 }
 
 // own is where a rank records.

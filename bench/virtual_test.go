@@ -33,7 +33,7 @@ func (s steady) With(name string, v float64) (bench.Machine, error) {
 	}
 	return steady{v}, nil
 }
-func (s steady) Model(*topo.Topology) (sim.Model, error) { return model{s}, nil }
+func (s steady) Model(*bench.Virtual, uint64) (sim.Model, error) { return model{s}, nil }
 
 type model struct{ steady }
 
@@ -56,11 +56,11 @@ func (m model) Barrier(n int) int64  { return 2000 }
 // uneven is a machine of ever other times.
 type uneven uint64
 
-func (u uneven) Name() string                                { return "uneven" }
-func (u uneven) About() string                               { return "" }
-func (u uneven) Weak() []bench.Constant                      { return nil }
-func (u uneven) With(string, float64) (bench.Machine, error) { return nil, errors.New("no constants") }
-func (u uneven) Model(*topo.Topology) (sim.Model, error)     { return sim.Uneven(uint64(u)), nil }
+func (u uneven) Name() string                                    { return "uneven" }
+func (u uneven) About() string                                   { return "" }
+func (u uneven) Weak() []bench.Constant                          { return nil }
+func (u uneven) With(string, float64) (bench.Machine, error)     { return nil, errors.New("no constants") }
+func (u uneven) Model(*bench.Virtual, uint64) (sim.Model, error) { return sim.Uneven(uint64(u)), nil }
 
 func nodes(ranks, perNode int) *topo.Topology {
 	t, err := topo.Parse(fmt.Sprintf("node:%d rank:%d", ranks/perNode, perNode))

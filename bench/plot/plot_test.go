@@ -33,7 +33,7 @@ func (s slow) Weak() []bench.Constant {
 	return []bench.Constant{{Name: "factor", Low: 1, Value: float64(s), High: 4}}
 }
 func (s slow) With(_ string, v float64) (bench.Machine, error) { return slow(v), nil }
-func (s slow) Model(*topo.Topology) (sim.Model, error)         { return model{int64(s)}, nil }
+func (s slow) Model(*bench.Virtual, uint64) (sim.Model, error) { return model{int64(s)}, nil }
 
 type model struct{ factor int64 }
 

@@ -42,7 +42,7 @@ func newBench() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)
-	return describe(cmd, "band", "counters", "csv", "machine", "nodes", "per-node", "png", "poll", "seed", "topology", "trace")
+	return describe(cmd, append(simulatedFlags, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
 }
 
 func (o *benchOptions) flags(cmd *cobra.Command) {

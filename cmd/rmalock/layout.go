@@ -25,6 +25,12 @@ type layout struct {
 	band     bool
 	poll     []time.Duration
 
+	memoryNodes int
+	colocated   bool
+	verbs       bool
+	qps         string
+	coroutines  int
+
 	tree  *topo.Topology
 	model bench.Machine
 }
@@ -41,15 +47,31 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.StringVar(&l.machine, "machine", "aries", "sim: the machine that is simulated: "+strings.Join(bench.Machines(), ", "))
 	f.BoolVar(&l.band, "band", false, "sim: sweep the weak constants of the machine (default with --figure: true)")
 	f.DurationSliceVar(&l.poll, "poll", nil, "sim: first and longest pause between polls of a far word (default 1us,100us, as in MPI jobs)")
+	f.IntVar(&l.memoryNodes, "memory-nodes", 0, "sim: number of memory nodes, each with a machine of its own")
+	f.BoolVar(&l.colocated, "colocated", false, "sim: memory nodes lie on the nodes of the ranks, the first on the first")
+	f.BoolVar(&l.verbs, "verbs", false, "sim: windows are on InfiniBand verbs and not on MPI, and polls have no pauses")
+	f.StringVar(&l.qps, "qps", string(bench.PerThread), "sim: connections to a node are of each thread, or shared per core or process; thread-pair: towards each thread there")
+	f.IntVar(&l.coroutines, "coroutines", 0, "sim: ranks that are coroutines of one core (default: each has a core)")
 	complete(cmd, "machine", bench.Machines()...)
+	complete(cmd, "qps", qpsNames()...)
 	cmd.MarkFlagsMutuallyExclusive("ranks", "nodes", "topology")
 	cmd.MarkFlagsMutuallyExclusive("per-node", "topology")
+}
+
+// simulatedFlags go with the backend sim alone.
+var simulatedFlags = []string{"topology", "machine", "band", "poll", "memory-nodes", "colocated", "verbs", "qps", "coroutines"}
+
+func qpsNames() (names []string) {
+	for _, q := range bench.AllQPs() {
+		names = append(names, string(q))
+	}
+	return names
 }
 
 // check reports what is wrong with the flags, and lists the numbers of ranks.
 func (l *layout) check(cmd *cobra.Command, backend string, figure bool) ([]int, error) {
 	given := cmd.Flags().Changed
-	for _, name := range []string{"topology", "machine", "band", "poll"} {
+	for _, name := range simulatedFlags {
 		if given(name) && backend != simulated {
 			return nil, fmt.Errorf("--%s goes with --backend %s", name, simulated)
 		}
@@ -74,6 +96,10 @@ func (l *layout) check(cmd *cobra.Command, backend string, figure bool) ([]int, 
 		}
 		var err error
 		if l.model, err = bench.LoadMachine(l.machine); err != nil {
+			return nil, err
+		}
+		v := l.setting()
+		if err := v.Validate(); err != nil {
 			return nil, err
 		}
 		switch {
@@ -141,6 +167,21 @@ func (l *layout) where(backend string) string {
 	if l.poll != nil {
 		text += fmt.Sprintf(", polls after %v to %v", l.poll[0], l.poll[1])
 	}
+	if l.memoryNodes > 0 {
+		text += fmt.Sprintf(", memory nodes: %d", l.memoryNodes)
+	}
+	if l.colocated {
+		text += " on the ranks' nodes"
+	}
+	if l.verbs {
+		text += ", verbs"
+	}
+	if q := bench.QPs(l.qps); q != bench.PerThread && q != "" {
+		text += ", connections per " + l.qps
+	}
+	if l.coroutines > 0 {
+		text += fmt.Sprintf(", coroutines a core: %d", l.coroutines)
+	}
 	return text
 }
 
@@ -154,11 +195,20 @@ func (l *layout) virtual(ranks int) (bench.Virtual, error) {
 			return bench.Virtual{}, err
 		}
 	}
-	v := bench.Virtual{Topology: tree, Machine: l.model, Band: l.band}
+	v := l.setting()
+	v.Topology = tree
 	if l.poll != nil {
 		v.PauseFirst, v.PauseLast = l.poll[0], l.poll[1]
 	}
 	return v, nil
+}
+
+// setting is a job in virtual time but for its ranks.
+func (l *layout) setting() bench.Virtual {
+	return bench.Virtual{
+		Machine: l.model, Band: l.band, MemoryNodes: l.memoryNodes, Colocated: l.colocated,
+		Verbs: l.verbs, QPs: bench.QPs(l.qps), Coroutines: l.coroutines,
+	}
 }
 
 // simBar is a progress bar over the runs of a sweep in virtual time; nil is none.

@@ -167,6 +167,7 @@ func TestWidth(t *testing.T) {
 		"bench --backend inproc --ranks 2 --acquires 10 --mode sob --lock rmarw,dmcs --repeat 2",
 		"bench --backend sim --ranks 16,64 --acquires 100 --mode ecsb --lock rmarw:TR=1000 --writers 0.002,1",
 		"bench --backend sim --nodes 2 --per-node 2 --acquires 100 --mode ecsb --band",
+		"bench --backend sim --nodes 2 --per-node 4 --acquires 100 --mode ecsb --machine cx4 --verbs --qps core --coroutines 2 --memory-nodes 1 --colocated",
 		"tune --backend sim --nodes 2 --per-node 2 --rounds 1 --duration 10us",
 	} {
 		out := rmalock(t, strings.Fields(args)...).good(t).stdout
@@ -199,7 +200,7 @@ func TestManual(t *testing.T) {
 			}
 			seen[m[1]] = true
 		}
-		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || len(seen) != 24) {
+		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || len(seen) != 29) {
 			t.Errorf("%s has flags %v", name, seen)
 		}
 	}
@@ -248,6 +249,10 @@ func TestUsageErrors(t *testing.T) {
 		{"bench --backend sim --topology nonsense", []string{`"nonsense"`}},
 		{"bench --backend sim --poll 5us", []string{"--poll"}},
 		{"bench --backend sim --poll 5us,1us", []string{"--poll"}},
+		{"bench --verbs", []string{"--verbs", "sim"}},
+		{"bench --backend sim --qps rack", []string{`"rack"`, "thread-pair"}},
+		{"bench --backend sim --memory-nodes -1", []string{"-1 memory nodes"}},
+		{"bench --backend sim --coroutines -1", []string{"-1 coroutines"}},
 		{"topo --synthetic node", []string{`"node"`}},
 		{"topo --synthetic node:2 --ranks 2", []string{"synthetic", "ranks"}},
 	} {

@@ -74,65 +74,6 @@ type TimedFault struct {
 	For  int64 // ns; 0 for ever
 }
 
-// Elapsed is what a run took.
-type Elapsed struct {
-	Now        int64 // virtual time at the end
-	Operations int64 // on windows, polls included
-	Events     int64 // of the simulation
-	// Of the operations, those through a network, by kind: on ranks and on memory nodes, polls
-	// and messages apart. The rest were done by CPUs in node memory.
-	Ranks, Memory Traffic
-	Messages      int64
-}
-
-// Traffic counts operations through a network towards one sort of hosts.
-type Traffic struct {
-	Kinds [rma.Kinds]int64 // as the network does them: under MPI Gets of far words are FetchAndOps
-	Polls int64            // of an Await, which Kinds has not
-}
-
-// Total is the number of operations.
-func (t *Traffic) Total() int64 {
-	sum := t.Polls
-	for _, n := range t.Kinds {
-		sum += n
-	}
-	return sum
-}
-
-// count counts an operation that a network carries.
-func (e *Elapsed) count(o *operation) {
-	e.Operations++
-	t := &e.Ranks
-	if o.seg.spec.Hosts == rma.MemoryNodes {
-		t = &e.Memory
-	}
-	switch {
-	case o.wire == Message:
-		e.Messages++
-	case o.poll:
-		t.Polls++
-	default:
-		t.Kinds[o.wire]++
-	}
-}
-
-// Minus is what was done since an earlier Elapsed.
-func (e Elapsed) Minus(earlier Elapsed) Elapsed {
-	e.Now -= earlier.Now
-	e.Operations -= earlier.Operations
-	e.Events -= earlier.Events
-	e.Messages -= earlier.Messages
-	for i, t := range []*Traffic{&e.Ranks, &e.Memory} {
-		was := [...]*Traffic{&earlier.Ranks, &earlier.Memory}[i]
-		t.Polls -= was.Polls
-		for k := range t.Kinds {
-			t.Kinds[k] -= was.Kinds[k]
-		}
-	}
-	return e
-}
-
 // ErrTime is wrapped when a run takes longer than MaxTime.
 var ErrTime = errors.New("virtual time is up")
 
@@ -158,6 +99,23 @@ type timedOperation struct {
 	flow       int32    // 1 + the number of that of its connection; 0 where that has no limit
 	due        int64    // when it arrives, or takes effect
 	ends       int64    // when the origin knows
+}
+
+// count counts an operation that a network carries.
+func (e *Elapsed) count(o *operation) {
+	e.Operations++
+	t := &e.Ranks
+	if o.seg.spec.Hosts == rma.MemoryNodes {
+		t = &e.Memory
+	}
+	switch {
+	case o.wire == Message:
+		e.Messages++
+	case o.poll:
+		t.Polls++
+	default:
+		t.Kinds[o.wire]++
+	}
 }
 
 // timedState is a rank's part in virtual time.

@@ -10,6 +10,12 @@ func (k *clock) startWith(_ *rank, f func())     { f() }
 func (k *clock) effectOutside(_ *rank, f func()) { f() }
 func (k *clock) failWith(_ *rank, err error)     { panic(err) }
 
+func (k *clock) elapsedSoFar() Elapsed {
+	e := k.elapsed
+	e.Now = k.time
+	return e
+}
+
 func (k *clock) keepWindows()                     {}
 func (k *clock) memoiseRanks(Snapshotter)         {}
 func (k *clock) declareHome(*rank, func() uint64) {}

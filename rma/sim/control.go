@@ -70,6 +70,9 @@ func (c *Comm) Now() int64 { return c.r.w.engine.now(c.r) }
 // as the schedule says, while Now advances by ns.
 func (c *Comm) Sleep(ns int64) { c.r.w.engine.sleep(c.r, ns) }
 
+// Elapsed is what the run has taken up to now, in virtual time; of a search it is zero.
+func (c *Comm) Elapsed() Elapsed { return c.r.w.engine.elapsedSoFar() }
+
 // WorldRank is the caller's rank in the job, also on a part of it that Split made.
 func (c *Comm) WorldRank() int { return c.r.id }
 

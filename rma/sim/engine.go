@@ -44,4 +44,5 @@ type controls interface {
 	markTrace(r *rank, format string, args []any)
 	extraHash(hash func() uint64)
 	failWith(r *rank, err error)
+	elapsedSoFar() Elapsed
 }

@@ -17,7 +17,7 @@ func TestEnginesApart(t *testing.T) {
 		switch {
 		case strings.HasPrefix(file, "clock"):
 			return "clock"
-		case slices.Contains([]string{"comm.go", "control.go", "doc.go", "engine.go", "rank.go", "segment.go", "world.go"}, file):
+		case slices.Contains([]string{"comm.go", "control.go", "doc.go", "elapsed.go", "engine.go", "rank.go", "segment.go", "world.go"}, file):
 			return "shared"
 		}
 		return "search"

@@ -212,3 +212,5 @@ func (e *search) returned(r *rank) {
 	}
 	e.w.returned(r)
 }
+
+func (e *search) elapsedSoFar() Elapsed { return Elapsed{} }
