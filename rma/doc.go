@@ -10,9 +10,10 @@
 //
 // # Addresses
 //
-// A word is named by (target rank, displacement in words). Ranks count from 0 in
-// the communicator that allocated the window. Windows are symmetric: every rank
-// passes the same [Spec] and holds the same number of words, all zero at first.
+// A word is named by (target, displacement in words). The targets of a window are its
+// hosts: the ranks of the communicator that allocated it, from 0, or the memory nodes of
+// the job ([Hosts]). Windows are symmetric: every rank passes the same [Spec], and every
+// host holds the same number of words, all zero at first.
 //
 // # Memory model
 //
@@ -20,13 +21,16 @@
 //     target, or [Window.FlushAll], has returned nil. In between it may take effect
 //     at any moment. A result may be read only after that Flush.
 //   - Operations that are issued and not flushed may take effect in any order, with
-//     one exception: those of one handle on one and the same word take effect in
-//     the order of issue.
+//     two exceptions: those of one handle on one and the same word take effect in
+//     the order of issue, and so do those with a [Window.Fence] between them.
 //   - Put, Get, Accumulate, FetchAndOp and CompareAndSwap on one word are atomic.
 //     The bulk forms are atomic word by word, not as a whole: they may tear
 //     between words.
-//   - Nothing orders two windows, two targets or two words but a Flush that has
-//     returned. After it, every rank that reads the word sees the effect.
+//   - Nothing orders two windows or two targets but a Flush that has returned, and two
+//     words of a target but that or a Fence. After a Flush, every rank that reads the
+//     word sees the effect.
+//   - A rank may stop for ever at any step. What it has issued and not flushed takes
+//     effect later, once, or never.
 //   - A value read by Get, FetchAndOp, CompareAndSwap or Await synchronizes with
 //     the operation that wrote it: whatever the writer had flushed before it issued
 //     that operation is visible to the reader. So Unlock of any lock of this module
@@ -47,6 +51,9 @@
 //	      Fetch_and_op(NO_OP))
 //	Flag  one writer at a time, by an aligned 8-byte store or Put; read by load or
 //	      plain Get; never updated by an atomic. Bulk data guarded by a lock is Flag.
+//	Plain several writers, otherwise as Flag: the last one wins
+//
+// By the same table the CPU may read a Far word of its own node where [Caps] says so.
 //
 // In a job on one node the transport's atomics are the CPU's, and all classes
 // cost the same. The class is declared once, where the words are, and not at
@@ -55,7 +62,8 @@
 //
 // # Waiting
 //
-// [Window.Await] is the only way to wait for a word to change and [Window.Backoff]
+// [Window.Await], with its forms for a limit and for two words, is the only way to wait
+// for a word to change and [Window.Backoff]
 // the only way to pause between two tries of an operation that failed. Each
 // backend waits in the best way it has; the simulator parks the rank, so that a
 // state in which nobody can run is seen as the deadlock it is. A protocol must
