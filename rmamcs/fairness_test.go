@@ -1,6 +1,7 @@
 package rmamcs_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/rmalock/rmalock/check"
@@ -23,6 +24,17 @@ func TestFairness(t *testing.T) {
 		greedy, _ := on(t, s.text, 1000, s.levels...)
 		t.Log(s.text)
 		locktest.RunGreedy(t, check.Plan{Info: honest, Ranks: s.ranks, Acquires: 8, Topology: top}, greedy, 300)
+	}
+}
+
+// TestBargingFairness: the same with a barging leaf, whose ranks pass the head of the queue.
+func TestBargingFairness(t *testing.T) {
+	for _, ranks := range []int{2, 4} {
+		text := fmt.Sprintf("node:1 rank:%d", ranks)
+		honest, top := barging(t, text, 1)
+		greedy, _ := barging(t, text, 1000)
+		t.Log(text)
+		locktest.RunGreedy(t, check.Plan{Info: honest, Ranks: ranks, Acquires: 24, Topology: top}, greedy, 300)
 	}
 }
 

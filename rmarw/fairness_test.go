@@ -32,3 +32,14 @@ func TestFairness(t *testing.T) {
 		locktest.RunGreedy(t, p, greedy, 300)
 	}
 }
+
+// TestBargingFairness: the same at a barging root, with a reader and without.
+func TestBargingFairness(t *testing.T) {
+	for _, writers := range []int{3, 4} {
+		honest, top := bargingRoot(t, "rank:4", 1, 1, "4", 1, 0)
+		greedy, _ := bargingRoot(t, "rank:4", 1000, 1, "4", 1, 0)
+		t.Logf("%d writers", writers)
+		p := check.Plan{Info: honest, Ranks: 4, Acquires: 24, Writers: writers, Topology: top}
+		locktest.RunGreedy(t, p, greedy, 300)
+	}
+}

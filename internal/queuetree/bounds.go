@@ -55,5 +55,5 @@ func mul(a, b int64) int64 {
 // and in one that begins before the queue is seen.
 func (t *Tree) BargingBound() lock.Bound {
 	most := mul(int64(t.arity(t.Leaf)+1), t.leafTL+1) - 1
-	return lock.Bound{After: 3, Most: int(most), Of: t.inElement(t.Leaf)}
+	return lock.Bound{After: 1, Most: int(most), Of: t.inElement(t.Leaf)}
 }
