@@ -161,7 +161,7 @@ func TestWrongMix(t *testing.T) {
 		{bench.Config{Workload: bench.Mix{Keys: bench.Keys{HotSet: 0.1, HotShare: 2}}}, "hot share"},
 		{bench.Config{Workload: bench.Mix{Keys: bench.Keys{HotSet: 0.1, HotShare: 1, Theta: 1}}}, "one of them"},
 		{bench.Config{Workload: bench.Mix{Local: 1.5}}, "share of local locks is 1.5"},
-		{bench.Config{Workload: bench.Mix{Together: 2}}, "2 locks together, want 1 to 1"},
+		{bench.Config{Workload: bench.Mix{Together: 2}}, "2 locks together of 1 with keys uniform, want 1 to 1"},
 		{bench.Config{Locks: 100, Workload: bench.Mix{Together: 11, Keys: bench.Keys{HotSet: 0.1, HotShare: 1}}}, "want 1 to 10"},
 		{bench.Config{Workload: bench.Mix{Accesses: -1}}, "accesses is -1"},
 		{bench.Config{Workload: bench.Mix{Think: -1}}, "time after"},
@@ -179,7 +179,7 @@ func TestWrongMix(t *testing.T) {
 		_, err := bench.Run(c, bench.Config{Lock: "dmcs", Mode: bench.Clients, Locks: 2, Acquires: 10, Workload: bench.Mix{Local: 1, Together: 2}})
 		return err
 	})
-	if !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "1 locks have their homes on the node of rank 0") {
+	if !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "the homes of 1 locks are on the node of rank 0") {
 		t.Errorf("two local locks of one: error %v", err)
 	}
 }

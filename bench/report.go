@@ -35,6 +35,9 @@ func (r *Result) WriteText(out io.Writer) error {
 		b.WriteString("operations  none on windows: the lock is the transport's own\n")
 	} else {
 		fmt.Fprintf(&b, "operations  %.3g per %s on other ranks\n", r.RemoteOps, r.counted())
+		if r.Retries > 0 {
+			fmt.Fprintf(&b, "retries     %.3g per %s\n", r.Retries, r.counted())
+		}
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil || len(r.Ops) == 0 {
 		return err
@@ -75,7 +78,11 @@ func (r *Result) writeSetting(b *strings.Builder) {
 		fmt.Fprintf(b, " with %s", plural(r.Cores, "core"))
 	}
 	b.WriteByte('\n')
-	if r.Locks > 1 {
+	switch {
+	case r.Mode == Clients:
+		fmt.Fprintf(b, "locks       %d, of which %d were acquired in timed visits\n", r.Locks, r.LocksTaken)
+		fmt.Fprintf(b, "workload    %s\n", r.Workload)
+	case r.Locks > 1:
 		fmt.Fprintf(b, "locks       %d, one at random per acquire\n", r.Locks)
 	}
 	switch {
@@ -98,10 +105,29 @@ func (r *Result) counted() string {
 // writeFigures writes throughput and latency.
 func (r *Result) writeFigures(b *strings.Builder) {
 	fmt.Fprintf(b, "throughput  %.6g %ss per second (%d in %s)\n", r.PerSecond, r.counted(), r.Acquires, duration(r.Seconds*1e9))
+	if r.Mode == Clients {
+		r.writeVisits(b)
+	}
 	fmt.Fprintf(b, "latency     mean %s, median %s, min %s\n", duration(r.Mean), duration(r.Median), duration(r.Min))
 	fmt.Fprintf(b, "            99 %% %s, 99.9 %% %s, max %s\n", duration(r.P99), duration(r.P999), duration(r.Max))
 	if r.Mode == Latency {
 		b.WriteString("            of one acquire and release, as means of batches\n")
+	}
+}
+
+// writeVisits writes how many visits there were, and to which locks.
+func (r *Result) writeVisits(b *strings.Builder) {
+	fmt.Fprintf(b, "visits      %.6g per second", r.VisitsPerSecond)
+	if r.Offered > 0 {
+		fmt.Fprintf(b, ", of %.6g that were to begin", r.Offered)
+	}
+	b.WriteByte('\n')
+	for i, l := range r.Busiest[:min(3, len(r.Busiest))] {
+		title := ""
+		if i == 0 {
+			title = "busiest"
+		}
+		fmt.Fprintf(b, "%-12slock %d: %.3g %% of acquires, in Lock median %s, 99 %% %s\n", title, l.Lock, 100*l.Share, duration(l.Median), duration(l.P99))
 	}
 }
 
@@ -246,7 +272,8 @@ func (r *Result) columns() (names, values []string) {
 		}
 		values = append(values, low, high)
 	}
-	return names, values
+	return append(names, "workload", "offered_per_second", "visits", "visits_per_second", "locks_taken", "retries_per_acquire"),
+		append(values, r.Workload, number(r.Offered), strconv.FormatInt(r.Visits, 10), number(r.VisitsPerSecond), strconv.Itoa(r.LocksTaken), number(r.Retries))
 }
 
 func plural(n int, what string) string {

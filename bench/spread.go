@@ -35,12 +35,14 @@ func times(h *hdrhistogram.Histogram) Times {
 	return Times{Mean: h.Mean() / 1000, Median: ns(50), P99: ns(99), P999: ns(99.9), Max: float64(h.Max()) / 1000}
 }
 
-// cdf is the distribution function of a histogram of picoseconds, in ns: five steps from 0 to
-// 1/2, five from there to 3/4, and so on.
+// percents are those of a distribution function that is shown.
+var percents = []float64{0.1, 1, 2.5, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 97.5, 99, 99.5, 99.9, 99.99, 100}
+
+// cdf is the distribution function of a histogram of picoseconds, in ns.
 func cdf(h *hdrhistogram.Histogram) []Step {
 	var out []Step
-	for _, b := range h.CumulativeDistributionWithTicks(5) {
-		out = append(out, Step{float64(b.ValueAt) / 1000, float64(b.Count) / float64(max(1, h.TotalCount()))})
+	for i, ps := range h.ValueAtPercentilesSlice(percents) {
+		out = append(out, Step{float64(ps) / 1000, round(percents[i] / 100)})
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func (m Mix) Check(locks int) error {
 	case !(m.Local >= 0 && m.Local <= 1):
 		return fmt.Errorf("share of local locks is %g, want 0 to 1: %w", m.Local, ErrConfig)
 	case m.Together < 0 || m.Together > m.Keys.distinct(locks):
-		return fmt.Errorf("%d locks together, want 1 to %d, the locks that %s of %d draws: %w", m.Together, m.Keys.distinct(locks), m.Keys, locks, ErrConfig)
+		return fmt.Errorf("%d locks together of %d with keys %s, want 1 to %d: %w", m.Together, locks, m.Keys, m.Keys.distinct(locks), ErrConfig)
 	case m.Accesses < 0:
 		return fmt.Errorf("number of accesses is %d, want 0 or more: %w", m.Accesses, ErrConfig)
 	case m.Inside < 0 || m.Think < 0:
@@ -117,7 +117,7 @@ func (m Mix) Client(s Site) (Client, error) {
 	}
 	near, far := len(l.near), s.Locks-len(l.near)
 	if near == 0 || far == 0 && m.Local < 1 || max(m.Keys.distinct(near), m.Keys.distinct(far)) < c.Together {
-		return nil, fmt.Errorf("%.4g %% local locks, %d together: %d locks have their homes on the node of rank %d and %d elsewhere; take more locks or nodes: %w",
+		return nil, fmt.Errorf("%.4g %% local locks, %d together: the homes of %d locks are on the node of rank %d and of %d elsewhere; take more locks or nodes: %w",
 			100*m.Local, c.Together, near, s.Rank, far, ErrConfig)
 	}
 	l.nearKeys, l.farKeys = m.Keys.over(near), m.Keys.over(max(far, 1))

@@ -10,7 +10,8 @@ import (
 //
 //	J. Gray et al.: Quickly Generating Billion-Record Synthetic Databases. SIGMOD 1994,
 //
-// as YCSB's ZipfianGenerator has it. The shares of numbers 0 and 1 are exact. The others follow
+// as YCSB's ZipfianGenerator has it. (Its port to Go adds up all n terms for each client and has
+// no theta from 1 on.) The shares of numbers 0 and 1 are exact. The others follow
 // a continuous distribution: 2 % of the draws are not where Zipf's law has them. Unlike YCSB it takes
 // any theta from 0, which is uniform; 1 is the limit of its neighbours.
 type zipf struct {

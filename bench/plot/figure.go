@@ -130,6 +130,7 @@ func figuresOf(where string, records []bench.Record) []*Figure {
 		d.add(r)
 	}
 	d.addByWriters(here)
+	d.addClients(here)
 	d.thin()
 	return d.done()
 }
@@ -147,6 +148,7 @@ type builder struct {
 	lines   []*line
 	simulated,
 	band, oversubscribed, repeated bool
+	distribution bool // its lines have their points, shares in per cent
 }
 
 // line is a Series that is being filled.
@@ -154,6 +156,7 @@ type line struct {
 	name, hue string
 	writers   float64
 	at        map[float64][]*bench.Result
+	points    []Point // of a distribution
 }
 
 // add takes a run into the figure that it belongs to, with the number of ranks as x.
@@ -162,6 +165,7 @@ func (d *drawing) add(r *bench.Result) {
 	x := float64(r.Ranks)
 	mode := modeTitles[r.Mode]
 	switch {
+	case r.Mode == bench.Clients: // addClients has them
 	case r.Mode == bench.DHT:
 		each := fmt.Sprintf("%d", r.Acquires/int64(max(1, r.Ranks-1)))
 		b := d.figure(fmt.Sprintf("6-dht-%s-%s", percent(r.Writers), each), "Figure 6: hashtable, F_W = "+percent(r.Writers)+" %", r.Mode)
@@ -203,7 +207,7 @@ func (d *drawing) addByWriters(results []*bench.Result) {
 	found := map[at]map[float64]bool{}
 	wanted := func(r *bench.Result) bool {
 		_, options, _ := bench.SplitLock(r.Lock)
-		return r.Shared && len(options) == 0 && r.Mode != bench.DHT && r.Mode != bench.Latency && r.Writers > 0
+		return r.Shared && len(options) == 0 && r.Mode != bench.DHT && r.Mode != bench.Clients && r.Mode != bench.Latency && r.Writers > 0
 	}
 	for _, r := range results {
 		if wanted(r) {
@@ -325,6 +329,7 @@ func (b *builder) done() *Figure {
 	for _, l := range b.lines {
 		s := Series{Name: l.name, Hue: hueOf(l.hue, hues), Dash: dashes[l.hue]}
 		dashes[l.hue]++
+		s.Points = append(s.Points, l.points...)
 		for x, results := range l.at {
 			p := b.point(x, results)
 			if !(p.Low > 0) && f.Y.Log {
@@ -341,7 +346,7 @@ func (b *builder) done() *Figure {
 	}
 	slices.Sort(f.X.Ticks)
 	// Where lines lie far apart, a linear axis would show one of them alone.
-	if low > 0 && high > 30*low {
+	if low > 0 && high > 30*low && !b.distribution {
 		f.Y.Log = true
 	}
 	return &f

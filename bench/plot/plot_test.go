@@ -2,6 +2,7 @@ package plot_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -171,6 +172,55 @@ func TestFiguresOfParameters(t *testing.T) {
 	}
 	if got := names(figure(t, figures, "4x-rmarw-warb")); !slices.Equal(got, []string{"T_R = 77, F_W = 2 %"}) {
 		t.Errorf("a setting of no figure: lines %v", got)
+	}
+}
+
+// TestClients: runs of mode clients become figures by what they did: throughput by ranks, and
+// distribution functions of latency, of the busiest lock and of the ranks' shares.
+func TestClients(t *testing.T) {
+	var all []bench.Record
+	for _, m := range []bench.Mix{{Keys: bench.Keys{Theta: 0.99}, Accesses: 1}, {Keys: bench.Keys{HotSet: 0.1, HotShare: 0.9}}} {
+		s := bench.Sweep{Modes: []bench.Mode{bench.Clients}, Locks: []string{"dmcs", "fompi-spin"}, Writers: []float64{1}, Ranks: []int{2, 8}}
+		s.Config.Acquires, s.Config.Locks, s.Config.Workload = 100, 50, m
+		all = append(all, records(t, s, false)...)
+	}
+	var ids []string
+	for _, f := range plot.Figures(all) {
+		ids = append(ids, f.ID)
+		if svg, err := f.SVG(); err != nil || !strings.Contains(string(svg), "foMPI-Spin") {
+			t.Errorf("%s: %v", f.ID, err)
+		}
+		if !slices.Equal(names(f), []string{"D-MCS", "foMPI-Spin"}) || !strings.Contains(f.Title, "50 locks, F_W = 100 %") {
+			t.Errorf("%s: %q, lines %v", f.ID, f.Title, names(f))
+		}
+		if f.ID == "7-clients-1" || f.ID == "7-clients-2" {
+			if !slices.Equal(f.X.Ticks, []float64{2, 8}) {
+				t.Errorf("%s: ticks %v", f.ID, f.X.Ticks)
+			}
+			continue
+		}
+		for _, s := range f.Series {
+			if last := s.Points[len(s.Points)-1]; f.Y.Log || last.Y != 100 || !slices.IsSortedFunc(s.Points, func(a, b plot.Point) int { return cmp.Compare(a.Y, b.Y) }) {
+				t.Errorf("%s: %s is no distribution function: %+v", f.ID, s.Name, s.Points)
+			}
+		}
+	}
+	want := []string{"7-clients-1", "7-clients-1-latency", "7-clients-1-lock", "7-clients-1-shares", "7-clients-2", "7-clients-2-latency", "7-clients-2-lock", "7-clients-2-shares"}
+	if !slices.Equal(ids, want) {
+		t.Errorf("figures %v, want %v", ids, want)
+	}
+	var r *bench.Result
+	for i := range all {
+		if all[i].Result.Lock == "dmcs" && all[i].Result.Ranks == 8 {
+			r = all[i].Result
+			break
+		}
+	}
+	// Half of the visits take no longer than the median.
+	for _, p := range figure(t, plot.Figures(all), "7-clients-1-latency").Series[0].Points {
+		if above := p.X*1e3 > r.Median*1.01; above && p.Y < 50 || !above && p.X*1e3 < r.Median*0.99 && p.Y > 50 {
+			t.Errorf("%.3g %% of the visits take %g µs at most; the median is %g ns", p.Y, p.X, r.Median)
+		}
 	}
 }
 

@@ -196,15 +196,18 @@ func summaries(results []*bench.Result) []summary {
 		s := summary{Title: fmt.Sprintf("At P = %d: %s", most, modeTitles[mode])}
 		seen := map[string]bool{}
 		for _, r := range results {
-			key := fmt.Sprint(r.Lock, r.Writers, r.Locks)
+			key := fmt.Sprint(r.Lock, taskOf(r))
 			if r.Mode != mode || r.Ranks != most || seen[key] {
 				continue
 			}
 			seen[key] = true // the first of several runs of the same
-			name, options, _ := bench.SplitLock(r.Lock)
+			label := lockTitle(r) + locks(r)
+			if r.Workload != "" {
+				label += ", " + r.Workload
+			}
 			s.Rows = append(s.Rows, summaryRow{
 				perSecond: r.PerSecond,
-				Lock:      title(name) + spell(options) + locks(r), Writers: percent(r.Writers) + " %",
+				Lock:      label, Writers: percent(r.Writers) + " %",
 				PerSecond: number(r.PerSecond / 1e6), Mean: number(r.Mean / 1e3), Median: number(r.Median / 1e3),
 				P99: number(r.P99 / 1e3), P999: number(r.P999 / 1e3),
 				Deviation: number(100*r.ShareDeviation) + " %", Remote: number(r.RemoteOps),

@@ -22,6 +22,7 @@ type benchOptions struct {
 	layout  layout
 	sweep   bench.Sweep
 	modes   []string
+	clients clients
 	observe observing
 	figure  string
 	plot    string
@@ -42,6 +43,7 @@ func newBench() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)
+	leave(cmd, workloads, clientFlags...)
 	return describe(cmd, append(simulatedFlags, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
 }
 
@@ -51,7 +53,7 @@ func (o *benchOptions) flags(cmd *cobra.Command) {
 	o.layout.flags(cmd)
 	f.StringSliceVar(&o.sweep.Locks, "lock", []string{defaultLock}, "`locks`, with parameters if they take any; see rmalock locks")
 	complete(cmd, "lock", append(lockNames(), bench.Atomic+"\tno lock: the hashtable's own atomics, in mode dht")...)
-	f.StringSliceVar(&o.modes, "mode", []string{string(bench.Latency)}, "`workloads`: "+strings.Join(modeNames(), ", "))
+	f.StringSliceVar(&o.modes, "mode", []string{string(bench.Latency)}, "`workloads`, of those above")
 	complete(cmd, "mode", modeNames()...)
 	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s)")
 	f.IntVar(&o.sweep.Config.Acquires, "acquires", 0, "acquires per rank, instead of a duration (default in mode lb 100000, in dht 1000)")
@@ -59,6 +61,7 @@ func (o *benchOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.sweep.Config.Locks, "locks", 1, "number of locks; each acquire takes one at random")
 	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")
 	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, by turns, with seeds one after the other")
+	o.clients.flags(cmd)
 	o.observe.flags(cmd)
 	f.StringVar(&o.plot, "plot", "", "`folder` for the runs, figures and report.html")
 	f.BoolVar(&o.png, "png", false, "draw figures as PNG too, beside SVG")
@@ -102,6 +105,9 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	}
 	for _, m := range o.modes {
 		o.sweep.Modes = append(o.sweep.Modes, bench.Mode(m))
+	}
+	if err := o.clients.check(cmd, &o.sweep); err != nil {
+		return nil, err
 	}
 	o.backend.ranks = 1 // layout has the number
 	if err := o.backend.check(cmd, simulated); err != nil {

@@ -27,39 +27,51 @@ func text(name string) string {
 	return strings.TrimRight(string(b), "\n")
 }
 
-// rareFlag annotates flags that --help leaves to the details.
-const rareFlag = "rmalock_rare"
+// topicFlag annotates flags that --help leaves to a topic, with its name.
+const topicFlag = "rmalock_topic"
 
 // describe gives a command its manual, and leaves rare flags to the details.
 func describe(cmd *cobra.Command, rare ...string) *cobra.Command {
 	cmd.Long = text(cmd.Name())
-	for _, name := range rare {
-		if err := cmd.Flags().SetAnnotation(name, rareFlag, nil); err != nil {
-			panic("rmalock: " + err.Error())
-		}
-	}
+	leave(cmd, details(cmd), rare...)
 	return cmd
 }
 
-// topic is the help topic with the details of a command, nil if it has none.
-func topic(cmd *cobra.Command) *cobra.Command {
-	name := cmd.Name() + "-details"
-	if _, err := texts.Open("help/" + name + ".txt"); err != nil {
-		return nil
+// leave leaves flags of a command to a topic.
+func leave(cmd *cobra.Command, topic string, flags ...string) {
+	for _, name := range flags {
+		if err := cmd.Flags().SetAnnotation(name, topicFlag, []string{topic}); err != nil {
+			panic("rmalock: " + err.Error())
+		}
 	}
-	long := text(name)
-	if flags := flagUsages(cmd, true); flags != "" {
-		long += "\n\nFurther flags of " + cmd.Name() + ":\n" + flags
-	}
-	return &cobra.Command{Use: name, Short: "More on rmalock " + cmd.Name(), Long: long}
 }
 
-// flagUsages describes the flags of a command, the rare ones or the others.
-func flagUsages(cmd *cobra.Command, rare bool) string {
+// details is the name of the topic with the details of a command.
+func details(cmd *cobra.Command) string { return cmd.Name() + "-details" }
+
+// topic is the help topic with the details of a command, nil if it has none.
+func topic(cmd *cobra.Command) *cobra.Command {
+	if _, err := texts.Open("help/" + details(cmd) + ".txt"); err != nil {
+		return nil
+	}
+	return topicOf(cmd, details(cmd), "More on rmalock "+cmd.Name())
+}
+
+// topicOf is a help topic with flags of a command.
+func topicOf(cmd *cobra.Command, name, short string) *cobra.Command {
+	long := text(name)
+	if flags := flagUsages(cmd, name); flags != "" {
+		long += "\n\nFurther flags of " + cmd.Name() + ":\n" + flags
+	}
+	return &cobra.Command{Use: name, Short: short, Long: long}
+}
+
+// flagUsages describes the flags of a command that were left to a topic, or with "" the others.
+func flagUsages(cmd *cobra.Command, topic string) string {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	set.SortFlags = false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, is := f.Annotations[rareFlag]; is == rare {
+		if strings.Join(f.Annotations[topicFlag], "") == topic {
 			set.AddFlag(f)
 		}
 	})
@@ -86,7 +98,7 @@ func usage(cmd *cobra.Command) error {
 	if cmd.HasHelpSubCommands() {
 		list("\nTopics of "+cmd.CommandPath()+" help TOPIC:", func(c *cobra.Command) bool { return c.IsAdditionalHelpTopicCommand() })
 	}
-	if flags := flagUsages(cmd, false); flags != "" {
+	if flags := flagUsages(cmd, ""); flags != "" {
 		fmt.Fprintf(&b, "\nFlags:\n%s\n", flags)
 	}
 	if topic(cmd) != nil {

@@ -111,6 +111,9 @@ func newRoot() *cobra.Command {
 		if t := topic(cmd); t != nil {
 			root.AddCommand(t)
 		}
+		if cmd.Name() == "bench" {
+			root.AddCommand(topicOf(cmd, workloads, "Workloads of rmalock bench --mode clients"))
+		}
 	}
 	root.AddCommand(&cobra.Command{Use: "observing", Short: "Timelines and counters of locks at work", Long: text("observing")})
 	return root

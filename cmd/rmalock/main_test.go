@@ -161,13 +161,14 @@ func TestHelp(t *testing.T) {
 func TestWidth(t *testing.T) {
 	for _, args := range []string{
 		"--help", "topo --help", "dht --help", "bench --help", "tune --help", "check --help", "locks --help", "version --help", "completion --help",
-		"help topo-details", "help dht-details", "help bench-details", "help tune-details", "help check-details", "help observing",
+		"help topo-details", "help dht-details", "help bench-details", "help workloads", "help tune-details", "help check-details", "help observing",
 		"locks", "topo --synthetic node:2", "check --lock rmarw --ranks 2 --acquires 1", "dht --backend inproc --ranks 2 --scale 6",
 		"bench --backend inproc --ranks 2 --acquires 10 --lock dmcs", "bench --backend inproc --ranks 2 --acquires 10 --mode sob --lock rmarw --writers 0.5",
 		"bench --backend inproc --ranks 2 --acquires 10 --mode sob --lock rmarw,dmcs --repeat 2",
 		"bench --backend sim --ranks 16,64 --acquires 100 --mode ecsb --lock rmarw:TR=1000 --writers 0.002,1",
 		"bench --backend sim --nodes 2 --per-node 2 --acquires 100 --mode ecsb --band",
 		"bench --backend sim --nodes 2 --per-node 4 --acquires 100 --mode ecsb --machine cx4 --verbs --qps core --coroutines 2 --memory-nodes 1 --colocated",
+		"bench --backend sim --ranks 8 --acquires 100 --mode clients --locks 50 --keys scrambled:0.99 --locality 100 --together 2 --accesses 1 --inside 1us --think 1ms --rate 1e7",
 		"tune --backend sim --nodes 2 --per-node 2 --rounds 1 --duration 10us",
 	} {
 		out := rmalock(t, strings.Fields(args)...).good(t).stdout
@@ -194,13 +195,17 @@ func TestManual(t *testing.T) {
 		seen := map[string]bool{}
 		_, usual, _ = strings.Cut(usual, "\nFlags:\n")
 		_, rare, _ := strings.Cut(rmalock(t, "help", name+"-details").good(t).stdout, "\nFurther flags of ")
+		if name == "bench" {
+			_, more, _ := strings.Cut(rmalock(t, "help", "workloads").good(t).stdout, "\nFurther flags of ")
+			rare += more
+		}
 		for _, m := range flag.FindAllStringSubmatch(usual+rare, -1) {
 			if seen[m[1]] {
 				t.Errorf("%s has %s twice", name, m[1])
 			}
 			seen[m[1]] = true
 		}
-		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || len(seen) != 29) {
+		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || !seen["--keys"] || len(seen) != 36) {
 			t.Errorf("%s has flags %v", name, seen)
 		}
 	}
@@ -225,6 +230,19 @@ func TestUsageErrors(t *testing.T) {
 		{"bench --duration 0s", []string{"--duration is 0s"}},
 		{"bench --duration 1s --acquires 5", []string{"duration", "acquires"}},
 		{"bench --locks 0", []string{"--locks is 0"}},
+		{"bench --mode ecsb --keys zipf:1", []string{"--keys goes with --mode clients", "rmalock help workloads"}},
+		{"bench --figure 3 --rate 5", []string{"--rate goes with --mode clients"}},
+		{"bench --mode clients --keys zipf", []string{`--keys: keys are "zipf", want uniform, zipf:THETA`, "such as zipf:0.99"}},
+		{"bench --mode clients --keys zipf:x", []string{`"x" is no number`}},
+		{"bench --mode clients --keys zipf:9", []string{"theta of keys is 9, want 0 to 3"}},
+		{"bench --mode clients --keys hot:0.1:7", []string{"hot share of keys is 7 of the draws, want 0 to 1"}},
+		{"bench --mode clients --locality 101", []string{"--locality is 101 percent, want more than 0 and at most 100"}},
+		{"bench --mode clients --locality 0", []string{"--locality is 0 percent"}},
+		{"bench --mode clients --together 0", []string{"--together is 0, want at least 1"}},
+		{"bench --mode clients --together 3 --locks 2", []string{"3 locks together of 2 with keys uniform, want 1 to 2"}},
+		{"bench --mode clients --accesses -1", []string{"--accesses is -1, want 0 or more"}},
+		{"bench --mode clients --think -1s", []string{"--think is -1s, want 0 or more"}},
+		{"bench --mode clients --rate 0", []string{"--rate is 0 visits per second, want more than 0"}},
 		{"bench --writers 1.5", []string{"--writers is 1.5"}},
 		{"bench --writers NaN", []string{"--writers is NaN"}},
 		{"bench --writers 0.5 --lock dmcs", []string{"dmcs", "no shared mode"}},
