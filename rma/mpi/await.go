@@ -100,15 +100,18 @@ func (t *transport) look(target, disp int) (int64, error) {
 
 // poll reads a word through MPI.
 func (t *transport) poll(target, disp int) (int64, error) {
-	if rc := C.shim_poll(t.win, C.int(target), C.int64_t(disp), C.int(t.spec.Class(disp))); rc != C.MPI_SUCCESS {
-		return 0, failed(fmt.Sprintf("window %q: polling rank %d", t.spec.Name, target), rc)
+	if rc := C.shim_poll(t.win, C.int(t.rank(target)), C.int64_t(disp), C.int(t.spec.Class(disp))); rc != C.MPI_SUCCESS {
+		return 0, failed(fmt.Sprintf("window %q: polling %s", t.spec.Name, t.far.name(t.rank(target))), rc)
 	}
 	yieldToScheduler(t.win)
 	return int64(t.win.polled), nil
 }
 
-// nodeRank is the index of a rank in the ranks of this node, or -1.
+// nodeRank is the index of a rank in the ranks of this node, or -1; -1 for memory nodes.
 func (t *transport) nodeRank(rank int) int {
+	if t.hosts != nil {
+		return -1
+	}
 	ranks := t.c.node.Ranks
 	if i := rank - ranks[0]; uint(i) < uint(len(ranks)) && ranks[i] == rank {
 		return i

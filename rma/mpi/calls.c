@@ -87,3 +87,10 @@ int progress(void) {
 	int flag;
 	return progress_comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Test(&progress_request, &flag, MPI_STATUS_IGNORE);
 }
+
+int found_work(int64_t took_ns) {
+	static int64_t idle_ns = INT64_MAX / 4; // time of a look that finds nothing
+	if (took_ns < idle_ns) idle_ns = took_ns;
+	idle_ns += idle_ns / 1024 + 1; // forget old minima
+	return took_ns > 3 * idle_ns;
+}

@@ -28,6 +28,10 @@ void end_call(void);
 // progress lets MPI serve the ranks that wait for this one. Under the mutex.
 int progress(void);
 int progress_open(void);
+
+// found_work reports whether a look at what MPI has to do that took so long found something: most
+// looks find nothing and take the least time. Under the mutex.
+int found_work(int64_t took_ns);
 void progress_close(void);
 
 void nap(int64_t ns);

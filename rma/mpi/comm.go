@@ -28,6 +28,9 @@ type comm struct {
 	node     rma.Node
 	nodeRank int   // index of the caller in node.Ranks
 	pids     []int // of the node's ranks, as in node.Ranks; nil if some cannot be seen
+	memory   *memory
+	joint    *joint                // with the memory nodes, once there is one
+	label    func(rank int) string // of a rank, in messages; nil for "rank 3"
 
 	oversubscribed bool // the machine has more ranks than cores
 	awaitResults   bool // oversubscribed, and MPI would keep the core while it waits
@@ -150,7 +153,28 @@ func (c *comm) Size() int      { return c.size }
 func (c *comm) Node() rma.Node { return c.node }
 
 // MemoryNodes is of rma.Comm.
-func (c *comm) MemoryNodes() int { return 0 }
+func (c *comm) MemoryNodes() int {
+	if c.memory == nil {
+		return 0
+	}
+	return len(c.memory.ranks)
+}
+
+// name names a rank in messages.
+func (c *comm) name(rank int) string {
+	if c.label != nil {
+		return c.label(rank)
+	}
+	return rankName(rank)
+}
+
+// rankName names a rank, or all for -1.
+func rankName(rank int) string {
+	if rank < 0 {
+		return "all ranks"
+	}
+	return "rank " + strconv.Itoa(rank)
+}
 
 // processStart is a moment, and startClock what CLOCK_MONOTONIC showed then: the same clock
 // for all processes of a machine.
@@ -163,16 +187,18 @@ func (c *comm) Now() int64     { return startClock + int64(time.Since(processSta
 func (c *comm) Sleep(ns int64) { time.Sleep(time.Duration(ns)) }
 
 func (c *comm) Describe() string {
-	if c.node.Count == 1 {
-		return process.library + ", one node: shared memory, no MPI on the way"
-	}
-	s := process.library + ", " + strconv.Itoa(c.node.Count) + " nodes: shared memory and "
+	far := "MPI_Win_create"
 	if process.osc != "" {
-		s += "osc " + process.osc
-	} else {
-		s += "MPI_Win_create"
+		far = "osc " + process.osc
 	}
-	if !process.helper {
+	s := process.library + ", one node: shared memory, no MPI on the way"
+	if c.node.Count > 1 {
+		s = process.library + ", " + strconv.Itoa(c.node.Count) + " nodes: shared memory and " + far
+	}
+	if c.memory != nil {
+		s += ", " + strconv.Itoa(len(c.memory.ranks)) + " memory nodes: " + far
+	}
+	if !process.helper && (c.node.Count > 1 || c.memory != nil) {
 		s += ", no progress helper"
 	}
 	return s
@@ -308,6 +334,7 @@ func (c *comm) Split(color, key int) (rma.Comm, error) {
 	if color < 0 {
 		return nil, nil
 	}
+	s.memory = c.memory
 	if err := s.learn(); err != nil {
 		return nil, err
 	}

@@ -77,7 +77,8 @@ func (d *deathWatch) end() {
 	}
 }
 
-// reportDeath says that a node-mate is gone, unless a signal that ends whole jobs ended it.
+// reportDeath says that a node-mate is gone, unless a signal that ends whole jobs ended it. The
+// death of a memory node, with all its words, ends the job.
 func (c *comm) reportDeath(peer int) {
 	pid := c.pids[peer]
 	status, known := waitStatus(pid)
@@ -91,7 +92,11 @@ func (c *comm) reportDeath(peer int) {
 	default:
 		how = fmt.Sprintf(": exit status %d", status.ExitStatus())
 	}
-	fmt.Fprintf(os.Stderr, "rmalock: rank %d (process %d on %s) is gone%s\n", c.node.Ranks[peer], pid, host(), how)
+	rank := c.node.Ranks[peer]
+	fmt.Fprintf(os.Stderr, "rmalock: %s (process %d on %s) is gone%s\n", c.name(rank), pid, host(), how)
+	if c.memory != nil && c.memory.node(rank) >= 0 {
+		endJob()
+	}
 }
 
 // waitStatus is the status of a process that has ended and that its parent has not waited for.

@@ -33,7 +33,7 @@ func (c *comm) OpenEpochs() (rma.Epochs, error) {
 	if err := refuseDefects(process.library, process.osc); err != nil {
 		return nil, err
 	}
-	e := &epochs{c: c, win: (*C.shim_win)(C.calloc(1, C.sizeof_shim_win)), number: register("MPI_Win_lock")}
+	e := &epochs{c: c, win: (*C.shim_win)(C.calloc(1, C.sizeof_shim_win)), number: register("MPI_Win_lock", rankName)}
 	e.win.number = C.int32_t(e.number)
 	var err error
 	if rc := C.shim_epochs_open(c.h, e.win); rc != C.MPI_SUCCESS {

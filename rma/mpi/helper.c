@@ -30,7 +30,7 @@ static int await_need(void) {
 static int64_t longer(int64_t ns, int64_t most) { return ns + ns / 4 > most ? most : ns + ns / 4; }
 
 static void *helper_thread(void *unused) {
-	int64_t pause = NAP_LEAST_NS, idle_ns = INT64_MAX; // time of a look that finds nothing
+	int64_t pause = NAP_LEAST_NS;
 	(void)unused;
 	while (await_need()) {
 		nap(pause);
@@ -40,11 +40,8 @@ static void *helper_thread(void *unused) {
 			continue;
 		}
 		progress();
-		int64_t took = shim_now() - start;
+		pause = found_work(shim_now() - start) ? NAP_LEAST_NS : longer(pause, NAP_MOST_NS);
 		pthread_mutex_unlock(&mpi_mutex);
-		if (took < idle_ns) idle_ns = took;
-		idle_ns += idle_ns / 1024 + 1; // forget old minima
-		pause = took > 3 * idle_ns ? NAP_LEAST_NS : longer(pause, NAP_MOST_NS);
 	}
 	return NULL;
 }

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"time"
@@ -20,7 +21,17 @@ const (
 type Config struct {
 	Progress     Progress
 	FlushTimeout time.Duration // after which a call into MPI counts as hung; 0: RMALOCK_FLUSH_TIMEOUT as a Go duration, or 60 s
+
+	// MemoryNodes is how many ranks of the job only serve: their memory is that of windows of
+	// Spec.Hosts rma.MemoryNodes, and they are in no Comm. The same at all ranks. They are the
+	// last rank of each host by turns, beginning with the host that has the job's last rank: so
+	// also the last ranks of a job whose last hosts have one each. Needs an MPI that this
+	// package starts.
+	MemoryNodes int
 }
+
+// ErrServed is what Open returns at a rank that was a memory node, when the job has ended.
+var ErrServed = errors.New("mpi: this rank was a memory node, and the job has ended")
 
 // launchers are the variables in which launchers tell the size of the job.
 var launchers = []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE"}

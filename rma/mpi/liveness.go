@@ -9,6 +9,7 @@ import "C"
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -45,7 +46,7 @@ func (c *comm) newLiveness(limit time.Duration) (*liveness, error) {
 		return nil, err
 	}
 	l := &liveness{
-		win: (*C.shim_win)(C.calloc(1, C.sizeof_shim_win)), part: words(headerWords + 1), number: register("liveness"),
+		win: (*C.shim_win)(C.calloc(1, C.sizeof_shim_win)), part: words(headerWords + 1), number: register("liveness", c.name),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	clear(l.part)
@@ -57,12 +58,12 @@ func (c *comm) newLiveness(limit time.Duration) (*liveness, error) {
 		return nil, err
 	}
 	C.shim_helper_need(1)
-	go l.probe(far, max(limit/probesPerTimeout, 10*time.Millisecond))
+	go l.probe(far, c.name, max(limit/probesPerTimeout, 10*time.Millisecond))
 	return l, nil
 }
 
-// oneOfEach returns a rank of each other node, beginning with the node after the caller's own.
-// Node-mates get different ranks. Collective.
+// oneOfEach returns a rank of each other node, beginning with the node after the caller's own,
+// and all memory nodes there. Node-mates get different ranks. Collective.
 func (c *comm) oneOfEach() ([]int, error) {
 	at, err := c.gather([]int64{int64(c.node.Index)}, false)
 	if err != nil {
@@ -77,10 +78,17 @@ func (c *comm) oneOfEach() ([]int, error) {
 		ranks := nodes[(c.node.Index+i)%len(nodes)]
 		far = append(far, ranks[c.nodeRank%len(ranks)])
 	}
+	if c.memory != nil {
+		for _, r := range c.memory.ranks {
+			if at[r] != int64(c.node.Index) && !slices.Contains(far, r) {
+				far = append(far, r)
+			}
+		}
+	}
 	return far, nil
 }
 
-func (l *liveness) probe(far []int, every time.Duration) {
+func (l *liveness) probe(far []int, name func(int) string, every time.Duration) {
 	defer close(l.done)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -92,7 +100,7 @@ func (l *liveness) probe(far []int, every time.Duration) {
 		}
 		r := far[i%len(far)]
 		if rc := C.shim_poll(l.win, C.int(r), 0, C.int(rma.Far)); rc != C.MPI_SUCCESS {
-			fmt.Fprintf(os.Stderr, "rmalock: on %s: rank %d does not answer: %v. The process ends, and with it the job.\n", host(), r, failed("reading a word of it", rc))
+			fmt.Fprintf(os.Stderr, "rmalock: on %s: %s does not answer: %v. The process ends, and with it the job.\n", host(), name(r), failed("reading a word of it", rc))
 			endJob()
 		}
 	}

@@ -115,6 +115,7 @@ static int complete(shim_win *w, int n, int target) {
 		if (rc != MPI_SUCCESS) return rc;
 		begin_call(w->number, target); // another goroutine may have been inside MPI
 	}
+	w->flushes++;
 	return target < 0 ? MPI_Win_flush_all(w->win) : MPI_Win_flush(target, w->win);
 }
 

@@ -32,14 +32,20 @@ func (c *comm) learnPeers() error {
 	return nil
 }
 
-// peersLive returns an error that names a node-mate that died. what is the caller's operation.
+// peersLive returns an error that names a node-mate that died, or a memory node of this host.
+// what is the caller's operation.
 func (c *comm) peersLive(what string) error {
 	for i, pid := range c.pids {
 		if i != c.nodeRank && exited(pid) {
-			return fmt.Errorf("mpi: %s: rank %d (process %d on %s) is gone: %w", what, c.node.Ranks[i], pid, host(), rma.ErrPeer)
+			return gone(what, c.name(c.node.Ranks[i]), pid)
 		}
 	}
-	return nil
+	return c.memory.live(what)
+}
+
+// gone is the error of a rank that waits for one that died.
+func gone(what, name string, pid int) error {
+	return fmt.Errorf("mpi: %s: %s (process %d on %s) is gone: %w", what, name, pid, host(), rma.ErrPeer)
 }
 
 // exited reports whether a process has ended, waited for or not.

@@ -20,7 +20,7 @@ import (
 // segment is the memory of a window on this node: one part per rank of the node, each on
 // its own pages. A part has 16 header words, then the user's words:
 //
-//	word 0 to 4   the self-test's
+//	word 0 to 5   the self-test's
 //	word 8 to 11  ranks asleep on words of the part (rma.HeaderBytes before the user's words)
 //	word 12       low half: futex; counts wake-ups
 type segment struct {
@@ -59,10 +59,32 @@ func (s *segment) futexSeq(nodeRank int) *uint32 {
 }
 
 func (s *segment) free() {
-	if s.mem != nil {
+	if s != nil && s.mem != nil {
 		C.shim_unmap(s.mem, C.int64_t(s.bytes))
 		s.mem = nil
 	}
+}
+
+// partBytes is the size of a part.
+func partBytes(words int) int64 {
+	return (int64(headerWords+words)*8 + pageBytes - 1) / pageBytes * pageBytes
+}
+
+// ownSegment makes a segment of one part, which no other process sees.
+func ownSegment(name string, bytes int64) (*segment, error) {
+	fd, errno := C.shim_memfd(C.int64_t(bytes))
+	if fd < 0 {
+		return nil, fmt.Errorf("mpi: window %q: no memory file of %d bytes on %s: %w: %w", name, bytes, host(), errno, rma.ErrTransport)
+	}
+	defer syscall.Close(int(fd))
+	if errno := syscall.Errno(C.shim_allocate(fd, 0, C.int64_t(bytes))); errno != 0 {
+		return nil, fmt.Errorf("mpi: window %q: %s has no memory for %d bytes: %w: %w", name, host(), bytes, errno, rma.ErrTransport)
+	}
+	s := &segment{stride: bytes, bytes: bytes, mem: C.shim_map(fd, C.int64_t(bytes))}
+	if s.mem == nil {
+		return nil, fmt.Errorf("mpi: window %q: cannot map %d bytes on %s: %w", name, bytes, host(), rma.ErrTransport)
+	}
+	return s, nil
 }
 
 // newSegment makes the node's segment. The lowest rank of the node opens a memory
@@ -70,7 +92,7 @@ func (s *segment) free() {
 // places it on the rank's NUMA node. Collective over the node: where one rank fails
 // all return an error.
 func (c *comm) newSegment(name string, words int) (*segment, error) {
-	stride := (int64(headerWords+words)*8 + pageBytes - 1) / pageBytes * pageBytes
+	stride := partBytes(words)
 	s := &segment{stride: stride, bytes: stride * int64(len(c.node.Ranks))}
 
 	fd, err := -1, error(nil)

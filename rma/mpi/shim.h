@@ -39,6 +39,8 @@ typedef struct {
 	MPI_Comm comm, node;
 	int rank, size, node_rank, node_size;
 	int yields;        // shim_wait yields before it naps
+	int serves;        // a memory node's: it has nothing to do but to serve others
+	int64_t served_ns; // when it last did
 	int await_results; // operations wait for their results before the flush: operations.c
 } shim_comm;
 
@@ -57,6 +59,7 @@ typedef struct {
 	int await_results;
 	shim_op ops[SHIM_MAX_PENDING];
 	shim_op poll;
+	int64_t flushes;    // calls of MPI_Win_flush and MPI_Win_flush_all
 	int64_t polled;     // value that the last poll read
 	int64_t since_ns;   // begin of the last flush, poll or call of MPI_Win_lock
 	int64_t yielded_ns; // since_ns when the caller last went through Go's scheduler
@@ -87,11 +90,14 @@ int shim_comm_world(shim_comm *c, MPI_Request *r); // begins to duplicate; shim_
 int shim_comm_fortran(int handle, shim_comm *c, MPI_Request *r);
 int shim_comm_describe(shim_comm *c); // learns ranks and node
 int shim_comm_split(shim_comm *from, int color, int key, shim_comm *c);
+int shim_comm_of(shim_comm *from, const int *ranks, int n, shim_comm *c); // these ranks call it
 int shim_comm_free(shim_comm *c);
 int shim_node_ranks(shim_comm *c, int *ranks);
 int shim_ibarrier(shim_comm *c, MPI_Request *r);
 int shim_iallgather(shim_comm *c, int on_node, const int64_t *in, int n, int64_t *out, MPI_Request *r);
 int shim_iallreduce(shim_comm *c, const int64_t *in, int n, int64_t *out, int op, MPI_Request *r);
+int shim_isend(shim_comm *c, const int64_t *words, int n, int to, int tag, MPI_Request *r);
+int shim_irecv(shim_comm *c, int64_t *words, int n, int from, int tag, MPI_Request *r); // from -1: any
 int shim_wait(shim_comm *c, MPI_Request *r, int64_t max_ns); // SHIM_NOT_YET
 
 // windows.c

@@ -31,12 +31,15 @@ var process struct {
 	library   string
 	component string // of one-sided communication
 	osc       string // as the library reports its selection, Open MPI only
+	memory    bool   // the job has memory nodes
 }
 
 // World is the handle of a process on its job: a Comm of all ranks, and the
 // job's end.
 type World struct {
 	*comm
+	all    *comm       // with the memory nodes
+	serves bool        // the caller is a memory node
 	life   *liveness   // nil for none
 	deaths *deathWatch // nil for none
 }
@@ -44,8 +47,15 @@ type World struct {
 // Run starts MPI, or attaches to it, runs f on all ranks and ends MPI if it
 // started it. It returns f's error. A rank that fails while the others go on ends
 // the whole job after two seconds, with its error on standard error.
-func Run(f func(rma.Comm) error) error {
-	w, err := Open(Config{})
+func Run(f func(rma.Comm) error) error { return Config{}.Run(f) }
+
+// Run is the function Run with a Config. At a rank that is a memory node it does not call f: it
+// serves until the other ranks have returned from f, and returns nil.
+func (cfg Config) Run(f func(rma.Comm) error) error {
+	w, err := Open(cfg)
+	if errors.Is(err, ErrServed) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -56,23 +66,34 @@ func Run(f func(rma.Comm) error) error {
 			time.Sleep(flushStderrFor)
 			w.Abort(1)
 		}
-		w.end(true)
+		w.end(w.dismiss() == nil)
 		return err
 	}
 	return w.Close()
 }
 
 // Open starts MPI, or attaches to it where it is started, and returns the world of all its
-// ranks. Collective: a rank that waits for the others longer than the flush time-out returns
-// rma.ErrPeer.
+// ranks that are no memory nodes. Collective: a rank that waits for the others longer than the
+// flush time-out returns rma.ErrPeer.
+//
+// At a rank that is a memory node Open serves: it returns [ErrServed] when the other ranks have
+// called Close, and MPI has ended. No part of the program runs between the users' operations
+// and the words: MPI carries them out inside Open.
 func Open(cfg Config) (*World, error) {
-	return open(cfg, func(c *comm) C.int { return C.shim_comm_world(c.h, c.req) })
+	w, err := open(cfg, func(c *comm) C.int { return C.shim_comm_world(c.h, c.req) })
+	if err != nil || !w.serves {
+		return w, err
+	}
+	return nil, w.serveUntilEnd()
 }
 
 // OpenComm attaches to an intra-communicator of an MPI that other code has started, by its
 // Fortran handle (MPI_Comm_c2f), which any binding can give. The communicator is duplicated.
 // Collective over it, with errors as Open has them.
 func OpenComm(fortran int, cfg Config) (*World, error) {
+	if cfg.MemoryNodes != 0 {
+		return nil, refuseAttached(cfg.MemoryNodes)
+	}
 	return open(cfg, func(c *comm) C.int { return C.shim_comm_fortran(C.int(fortran), c.h, c.req) })
 }
 
@@ -87,10 +108,16 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 	if p.done || C.shim_finalized() != 0 {
 		return nil, fmt.Errorf("mpi: MPI was finalised and cannot start again in this process: %w", rma.ErrTransport)
 	}
+	if p.memory || p.worlds > 0 && cfg.MemoryNodes > 0 {
+		return nil, fmt.Errorf("mpi: a job with memory nodes is opened once, and this process has opened it: use that World, and its Split: %w", rma.ErrRefused)
+	}
 	if p.worlds == 0 {
 		if err := start(cfg); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.MemoryNodes > 0 && !p.started {
+		return nil, refuseAttached(cfg.MemoryNodes)
 	}
 	c := newComm()
 	if err := c.attach(duplicate, limit); err != nil {
@@ -103,7 +130,10 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 		return nil, fmt.Errorf("mpi: the launcher started %d ranks, but %s sees one: this program was built for %s and started by another library's mpirun (use mpirun.openmpi or mpirun.mpich to match): %w",
 			n, p.library, Library, rma.ErrRefused)
 	}
-	if c.node.Count > 1 {
+	if err := c.checkMemoryNodes(cfg.MemoryNodes); err != nil {
+		return nil, err
+	}
+	if c.node.Count > 1 || cfg.MemoryNodes > 0 {
 		ensureTwoPs()
 		if err := refuseDefects(p.library, p.osc); err != nil {
 			return nil, err
@@ -113,13 +143,36 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 				p.library, rma.ErrRefused)
 		}
 	}
-	life, err := c.newLiveness(limit)
-	if err != nil {
+	w := &World{comm: c, all: c}
+	if cfg.MemoryNodes > 0 {
+		if w.comm, w.serves, err = c.divide(cfg.MemoryNodes); err != nil {
+			return nil, err
+		}
+		p.memory = true
+	}
+	if w.life, err = c.newLiveness(limit); err != nil {
 		return nil, err
 	}
 	p.worlds++
 	watch(limit)
-	return &World{c, life, c.watchDeaths()}, nil
+	w.deaths = c.watchDeaths()
+	return w, nil
+}
+
+// checkMemoryNodes refuses a number of memory nodes that the job cannot have. Collective.
+func (c *comm) checkMemoryNodes(k int) error {
+	if err := c.same("Open", int64(k), "memory nodes"); err != nil {
+		return err
+	}
+	if k < 0 || k >= c.size {
+		return fmt.Errorf("mpi: Config.MemoryNodes is %d and the job has %d ranks: want 0 to %d, so that a rank is left that is no memory node: %w", k, c.size, c.size-1, rma.ErrRefused)
+	}
+	return nil
+}
+
+// refuseAttached is the error of memory nodes in an MPI that the program has started.
+func refuseAttached(k int) error {
+	return fmt.Errorf("mpi: Config.MemoryNodes is %d, and the program has started MPI itself: a memory node stays inside Open until the job ends. Let Open start MPI, or use no memory nodes: %w", k, rma.ErrRefused)
 }
 
 // attach duplicates a communicator into c, and learns its ranks. A rank may never come: it may
@@ -219,6 +272,9 @@ func libraryName(text string) string {
 func (w *World) Close() error {
 	w.deaths.end() // before the barrier, behind which ranks exit
 	err := w.Barrier()
+	if err == nil {
+		err = w.dismiss()
+	}
 	w.end(err == nil)
 	return err
 }
@@ -240,8 +296,14 @@ func (w *World) end(all bool) {
 	p := &process
 	p.Lock()
 	defer p.Unlock()
+	if all && w.memory != nil {
+		all = w.all.Barrier() == nil
+	}
 	w.life.end(all)
 	w.free()
+	if w.all != w.comm {
+		w.all.free()
+	}
 	if p.worlds--; p.worlds == 0 {
 		unwatch()
 		if p.started {

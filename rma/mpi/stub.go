@@ -22,6 +22,9 @@ type World struct{ rma.Comm }
 // Run needs cgo.
 func Run(func(rma.Comm) error) error { return unsupported() }
 
+// Run needs cgo.
+func (Config) Run(func(rma.Comm) error) error { return unsupported() }
+
 // Open needs cgo.
 func Open(Config) (*World, error) { return nil, unsupported() }
 

@@ -17,18 +17,24 @@ import (
 // hungStatus is the exit status of a process that the watchdog ended.
 const hungStatus = 75 // EX_TEMPFAIL of sysexits.h
 
-// names are the windows' names by number, for the watchdog's message.
+// A registered window has a name, and names for its targets; -1 is all of them.
+type registered struct {
+	name  string
+	label func(target int) string
+}
+
+// names are the windows by number, for the watchdog's message.
 var names = struct {
 	sync.Mutex
 	next int
-	of   map[int]string
-}{of: map[int]string{}}
+	of   map[int]registered
+}{of: map[int]registered{}}
 
-func register(name string) int {
+func register(name string, label func(target int) string) int {
 	names.Lock()
 	defer names.Unlock()
 	names.next++
-	names.of[names.next] = name
+	names.of[names.next] = registered{name, label}
 	return names.next
 }
 
@@ -115,12 +121,11 @@ func unwatch() {
 // hung is the watchdog's message on a call that has not returned.
 func hung(target, window int, limit time.Duration) string {
 	names.Lock()
-	name := names.of[window]
+	w, ok := names.of[window]
 	names.Unlock()
-	towards := fmt.Sprintf("rank %d", target)
-	if target < 0 {
-		towards = "all ranks"
+	if !ok {
+		w.label = rankName
 	}
 	return fmt.Sprintf("rmalock: on %s: an operation on window %q towards %s has not returned from %s for %v: the rank is dead, cannot be reached, or makes no MPI calls and has no progress helper. The process ends, and with it the job. RMALOCK_FLUSH_TIMEOUT sets the time.",
-		host(), name, towards, process.library, limit)
+		host(), w.name, w.label(target), process.library, limit)
 }

@@ -33,11 +33,14 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if m[0] != -m[1] {
 		return nil, fmt.Errorf("mpi: window %q: ranks describe it differently; all must pass the same Spec: %w", spec.Name, rma.ErrMismatch)
 	}
+	if spec.Hosts == rma.MemoryNodes {
+		return c.allocateRemote(spec)
+	}
 	s, err := c.newSegment(spec.Name, spec.Words())
 	if err != nil {
 		return nil, err
 	}
-	t := &transport{c: c, s: s, spec: spec, number: register(spec.Name)}
+	t := &transport{c: c, far: c, s: s, spec: spec, number: register(spec.Name, rankName)}
 	if c.node.Count > 1 {
 		if err := t.openFar(); err != nil {
 			s.free()
@@ -55,30 +58,48 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	}), nil
 }
 
-// openFar puts an MPI window over the rank's part.
+// openFar puts an MPI window over the words of the ranks of t.far that have some. They all call
+// it.
 func (t *transport) openFar() error {
-	c := t.c
+	c := t.far
 	t.win = (*C.shim_win)(C.calloc(1, C.sizeof_shim_win))
 	t.win.number = C.int32_t(t.number)
 	if err := c.Barrier(); err != nil {
 		return err
 	}
-	part := t.s.part(c.nodeRank)
+	part, bytes := unsafe.Pointer(nil), int64(0)
+	if t.s != nil {
+		part, bytes = t.ownPart(), t.s.stride
+	}
 	var err error
-	if rc := C.shim_win_create(c.h, part, C.int64_t(t.s.stride), t.win); rc != C.MPI_SUCCESS {
+	if rc := C.shim_win_create(c.h, part, C.int64_t(bytes), t.win); rc != C.MPI_SUCCESS {
 		err = failed(fmt.Sprintf("window %q: MPI_Win_create over %d nodes (osc %q)", t.spec.Name, c.node.Count, process.osc), rc)
 	}
 	if err := rma.Agree(c, err); err != nil {
 		return err
 	}
-	C.shim_helper_need(1)
+	if t.s != nil { // others have nothing to serve
+		C.shim_helper_need(1)
+	}
 	return t.selfTest()
+}
+
+// ownPart is the caller's part of the segment: one of the node's, or the only one.
+func (t *transport) ownPart() unsafe.Pointer {
+	if t.hosts != nil {
+		return t.s.part(0)
+	}
+	return t.s.part(t.c.nodeRank)
 }
 
 // transport carries a window's operations on far words and ranks, and waits.
 type transport struct {
 	c          *comm
-	s          *segment
+	far        *comm    // of the MPI window: c, or a joint
+	hosts      []int    // ranks of the memory nodes in far; nil in a window of ranks
+	joint      *joint   // of a window of memory nodes, at their users
+	opened     int64    // number of the window in the joint
+	s          *segment // nil for users of memory nodes
 	spec       rma.Spec
 	number     int
 	win        *C.shim_win                 // nil on one node
@@ -93,7 +114,7 @@ func (t *transport) Issue(o rma.Operation) {
 	t.win.nops++
 	p := &t.win.ops[i]
 	p.kind, p.op, p.class, p.epoch, p.state = C.uint8_t(o.Kind), C.uint8_t(o.Op), C.uint8_t(o.Class), C.uint8_t(o.Epoch), C.SHIM_QUEUED
-	p.target, p.slot = C.int32_t(o.Target), C.int32_t(o.Slot)
+	p.target, p.slot = C.int32_t(t.rank(o.Target)), C.int32_t(o.Slot)
 	p.disp, p.operand, p.compare, p.words = C.int64_t(o.Disp), C.int64_t(o.Operand), C.int64_t(o.Compare), 1
 	if o.Kind == rma.KindPutBulk || o.Kind == rma.KindGetBulk {
 		w := words(len(o.Data))
@@ -105,7 +126,16 @@ func (t *transport) Issue(o rma.Operation) {
 	}
 }
 
+// rank is the rank of a target in t.far.
+func (t *transport) rank(target int) int {
+	if t.hosts != nil && target >= 0 {
+		return t.hosts[target]
+	}
+	return target
+}
+
 func (t *transport) Flush(target int, r *rma.Results) (int, error) {
+	target = t.rank(target)
 	rc := C.shim_flush(t.win, C.int(target))
 	yieldToScheduler(t.win)
 	kept := C.int32_t(0)
@@ -132,7 +162,7 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 	}
 	t.win.nops = kept
 	if rc != C.MPI_SUCCESS {
-		return int(kept), failed(fmt.Sprintf("window %q: flush of rank %d", t.spec.Name, target), rc)
+		return int(kept), failed(fmt.Sprintf("window %q: flush of %s", t.spec.Name, t.far.name(target)), rc)
 	}
 	return int(kept), nil
 }
@@ -165,9 +195,26 @@ func (t *transport) Free() error {
 	if err := t.c.Barrier(); err != nil {
 		return err
 	}
+	if t.joint != nil && t.c.rank == 0 {
+		if _, err := t.c.tell(commandClose, t.joint.id, t.opened); err != nil {
+			return err
+		}
+	}
+	return t.close()
+}
+
+// close gives up the window's memory. All ranks of t.far call it, soon after each other.
+func (t *transport) close() error {
 	var err error
 	if t.win != nil {
-		C.shim_helper_need(-1)
+		if t.hosts != nil {
+			if err := t.far.Barrier(); err != nil {
+				return err
+			}
+		}
+		if t.s != nil {
+			C.shim_helper_need(-1)
+		}
 		if rc := C.shim_win_free(t.win); rc != C.MPI_SUCCESS {
 			err = failed(fmt.Sprintf("window %q: MPI_Win_free", t.spec.Name), rc)
 		}

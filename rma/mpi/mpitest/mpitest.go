@@ -37,6 +37,8 @@ import (
 type Job struct {
 	Ranks int
 	Hosts int // 0 or 1: this one; else pretended hosts with Ranks/Hosts ranks each
+	// MemoryNodes of the ranks are memory nodes, and run no test.
+	MemoryNodes int
 }
 
 func (j Job) String() string {
@@ -44,8 +46,13 @@ func (j Job) String() string {
 	if j.Hosts > 1 {
 		s += ",hosts=" + strconv.Itoa(j.Hosts)
 	}
+	if j.MemoryNodes > 0 {
+		s += memoryField + strconv.Itoa(j.MemoryNodes)
+	}
 	return s
 }
+
+const memoryField = ",memory-nodes="
 
 // OneHost makes jobs on this host.
 func OneHost(ranks ...int) []Job {
@@ -71,7 +78,14 @@ func Main(m *testing.M) {
 	if os.Getenv(jobVariable) == "" {
 		os.Exit(m.Run())
 	}
-	w, err := mpi.Open(mpi.Config{})
+	var cfg mpi.Config
+	if _, k, ok := strings.Cut(os.Getenv(jobVariable), memoryField); ok {
+		cfg.MemoryNodes, _ = strconv.Atoi(k) // as String wrote it
+	}
+	w, err := mpi.Open(cfg)
+	if errors.Is(err, mpi.ErrServed) {
+		os.Exit(0)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -200,7 +214,7 @@ func Command(ctx context.Context, dir string, j Job, program string, args ...str
 	}
 	line = append(line, "-n", strconv.Itoa(j.Ranks), program)
 	cmd := exec.CommandContext(ctx, mpirun, append(line, args...)...)
-	cmd.Env = append(env, "GOMAXPROCS="+strconv.Itoa(max(min(2, j.Hosts), runtime.NumCPU()/j.Ranks)))
+	cmd.Env = append(env, "GOMAXPROCS="+strconv.Itoa(max(min(2, j.Hosts+2*j.MemoryNodes), runtime.NumCPU()/j.Ranks)))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd, nil
