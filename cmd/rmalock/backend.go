@@ -22,6 +22,8 @@ type backend struct {
 	name  string
 	ranks int
 	nodes int // of the inproc backend, with ranks/nodes ranks each; 0 means 1
+
+	memoryNodes int
 }
 
 // Names of backends.
@@ -38,7 +40,11 @@ func (b *backend) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&b.ranks, "ranks", defaultRanks(), "number of ranks of the inproc backend")
 }
 
-// nameFlag adds --backend. more are the command's backends beside the usual ones.
+// memoryFlag is the flag for the number of memory nodes.
+const memoryFlag = "memory-nodes"
+
+// nameFlag adds --backend and --memory-nodes. more are the command's backends beside the usual
+// ones.
 func (b *backend) nameFlag(cmd *cobra.Command, more ...string) {
 	names := append([]string{byLauncher, goroutines, processes}, more...)
 	help := "where ranks come from: mpi (processes of an MPI job), inproc (goroutines), "
@@ -47,6 +53,7 @@ func (b *backend) nameFlag(cmd *cobra.Command, more ...string) {
 	}
 	cmd.Flags().StringVar(&b.name, "backend", byLauncher, help+"or auto: mpi under an MPI launcher, otherwise inproc")
 	complete(cmd, "backend", names...)
+	cmd.Flags().IntVar(&b.memoryNodes, memoryFlag, 0, "number of memory nodes, which have memory and run no program: in an MPI job so many of its ranks, the last ones of each host by turns; otherwise beside the ranks")
 }
 
 // defaultRanks is one per core, and at least 4.
@@ -71,6 +78,9 @@ func (b *backend) check(cmd *cobra.Command, more ...string) error {
 	if b.ranks < 1 {
 		return fmt.Errorf("--ranks is %d, want at least 1", b.ranks)
 	}
+	if b.memoryNodes < 0 {
+		return fmt.Errorf("--%s is %d, want at least 0", memoryFlag, b.memoryNodes)
+	}
 	return nil
 }
 
@@ -78,7 +88,7 @@ func (b *backend) check(cmd *cobra.Command, more ...string) error {
 // error. A launcher kills the remaining processes when one fails.
 const reportTime = 500 * time.Millisecond
 
-// job runs f on all ranks. Its error is a *failure that one process of the job reports.
+// job runs f on all ranks but memory nodes, at which it serves. Its error is a *failure that one process of the job reports.
 // Rank 0 reports an error that f returns at all ranks, as after rma.Agree. The mpi backend
 // reports an error of some ranks alone, and ends the job.
 func (b *backend) job(f func(rma.Comm) error) error {
@@ -101,11 +111,11 @@ func (b *backend) job(f func(rma.Comm) error) error {
 	var err error
 	if b.name == goroutines {
 		nodes := max(1, b.nodes)
-		err = inproc.RunNodes(nodes, b.ranks/nodes, all)
+		err = inproc.Job{Nodes: nodes, PerNode: b.ranks / nodes, MemoryNodes: b.memoryNodes}.Run(all)
 	} else {
-		err = mpi.Run(func(c rma.Comm) error {
+		err = mpi.Config{MemoryNodes: b.memoryNodes}.Run(func(c rma.Comm) error {
 			reports = c.Rank() == 0
-			shareCores(c.Node())
+			shareCores(c.Node(), c.MemoryNodes() > 0)
 			return all(c)
 		})
 	}
@@ -123,11 +133,16 @@ func (b *backend) job(f func(rma.Comm) error) error {
 
 // shareCores sets GOMAXPROCS to the rank's part of its node's cores, unless the user has
 // set it. With one thread per core in each process, threads of ranks that wait would slow
-// those that work. With several nodes GOMAXPROCS is at least 2: see rma/mpi.
-func shareCores(node rma.Node) {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(min(2, node.Count), runtime.NumCPU()/len(node.Ranks)))
+// those that work. With several nodes, or memory nodes, GOMAXPROCS is at least 2: see rma/mpi.
+func shareCores(node rma.Node, memoryNodes bool) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return
 	}
+	least := 1
+	if node.Count > 1 || memoryNodes {
+		least = 2
+	}
+	runtime.GOMAXPROCS(max(least, runtime.NumCPU()/len(node.Ranks)))
 }
 
 // isReporter reports whether this process writes errors that all processes of the job find

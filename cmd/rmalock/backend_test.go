@@ -15,18 +15,22 @@ func TestShareCores(t *testing.T) {
 	defer runtime.GOMAXPROCS(before)
 	crowd := make([]int, 1<<20)
 	t.Setenv("GOMAXPROCS", "3")
-	shareCores(rma.Node{Count: 1, Ranks: crowd})
+	shareCores(rma.Node{Count: 1, Ranks: crowd}, false)
 	if n := runtime.GOMAXPROCS(0); n != before {
 		t.Errorf("GOMAXPROCS is %d, want %d: the user has set it", n, before)
 	}
 	t.Setenv("GOMAXPROCS", "")
 	for _, want := range []int{1, 2} {
-		shareCores(rma.Node{Count: want, Ranks: crowd})
+		shareCores(rma.Node{Count: want, Ranks: crowd}, false)
 		if n := runtime.GOMAXPROCS(0); n != want {
 			t.Errorf("GOMAXPROCS is %d with more ranks than cores on %d nodes, want %d", n, want, want)
 		}
+		shareCores(rma.Node{Count: want, Ranks: crowd}, true)
+		if n := runtime.GOMAXPROCS(0); n != 2 {
+			t.Errorf("GOMAXPROCS is %d with memory nodes and more ranks than cores on %d nodes, want 2", n, want)
+		}
 	}
-	shareCores(rma.Node{Count: 1, Ranks: crowd[:1]})
+	shareCores(rma.Node{Count: 1, Ranks: crowd[:1]}, false)
 	if n := runtime.GOMAXPROCS(0); n != runtime.NumCPU() {
 		t.Errorf("GOMAXPROCS is %d for the only rank of a node, want %d", n, runtime.NumCPU())
 	}

@@ -44,7 +44,7 @@ func newBench() *cobra.Command {
 	}
 	o.flags(cmd)
 	leave(cmd, workloads, clientFlags...)
-	return describe(cmd, append(simulatedFlags, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
+	return describe(cmd, append(simulatedFlags, memoryFlag, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
 }
 
 func (o *benchOptions) flags(cmd *cobra.Command) {
@@ -114,7 +114,7 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 		return nil, err
 	}
 	var err error
-	if o.sweep.Ranks, err = o.layout.check(cmd, o.backend.name, o.figure != ""); err != nil {
+	if o.sweep.Ranks, err = o.layout.check(cmd, &o.backend, o.figure != ""); err != nil {
 		return nil, err
 	}
 	sweeps := []bench.Sweep{o.sweep}

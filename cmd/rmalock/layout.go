@@ -47,7 +47,6 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.StringVar(&l.machine, "machine", "aries", "sim: the machine that is simulated: "+strings.Join(bench.Machines(), ", "))
 	f.BoolVar(&l.band, "band", false, "sim: sweep the weak constants of the machine (default with --figure: true)")
 	f.DurationSliceVar(&l.poll, "poll", nil, "sim: first and longest pause between polls of a far word (default 1us,100us, as in MPI jobs)")
-	f.IntVar(&l.memoryNodes, "memory-nodes", 0, "sim: number of memory nodes, each with a machine of its own")
 	f.BoolVar(&l.colocated, "colocated", false, "sim: memory nodes lie on the nodes of the ranks, the first on the first")
 	f.BoolVar(&l.verbs, "verbs", false, "sim: windows are on InfiniBand verbs and not on MPI, and polls have no pauses")
 	f.StringVar(&l.qps, "qps", string(bench.PerThread), "sim: connections to a node are of each thread, or shared per core or process; thread-pair: towards each thread there")
@@ -59,7 +58,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 }
 
 // simulatedFlags go with the backend sim alone.
-var simulatedFlags = []string{"topology", "machine", "band", "poll", "memory-nodes", "colocated", "verbs", "qps", "coroutines"}
+var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "qps", "coroutines"}
 
 func qpsNames() (names []string) {
 	for _, q := range bench.AllQPs() {
@@ -69,8 +68,9 @@ func qpsNames() (names []string) {
 }
 
 // check reports what is wrong with the flags, and lists the numbers of ranks.
-func (l *layout) check(cmd *cobra.Command, backend string, figure bool) ([]int, error) {
-	given := cmd.Flags().Changed
+func (l *layout) check(cmd *cobra.Command, b *backend, figure bool) ([]int, error) {
+	given, backend := cmd.Flags().Changed, b.name
+	l.memoryNodes = b.memoryNodes
 	for _, name := range simulatedFlags {
 		if given(name) && backend != simulated {
 			return nil, fmt.Errorf("--%s goes with --backend %s", name, simulated)

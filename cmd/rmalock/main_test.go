@@ -269,7 +269,7 @@ func TestUsageErrors(t *testing.T) {
 		{"bench --backend sim --poll 5us,1us", []string{"--poll"}},
 		{"bench --verbs", []string{"--verbs", "sim"}},
 		{"bench --backend sim --qps rack", []string{`"rack"`, "thread-pair"}},
-		{"bench --backend sim --memory-nodes -1", []string{"-1 memory nodes"}},
+		{"bench --backend sim --memory-nodes -1", []string{"--memory-nodes is -1"}},
 		{"bench --backend sim --coroutines -1", []string{"-1 coroutines"}},
 		{"topo --synthetic node", []string{`"node"`}},
 		{"topo --synthetic node:2 --ranks 2", []string{"synthetic", "ranks"}},

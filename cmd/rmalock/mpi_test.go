@@ -138,6 +138,21 @@ func TestMPIErrorsAreSaidOnce(t *testing.T) {
 	mpirun(t, "3", "dht", "--scale", "8", "--slots", "4", "--heap", "5").saysOnce(t, "no free heap element")
 }
 
+// TestMPIMemoryNodes: ranks that only serve are in no result, and end when the others do.
+func TestMPIMemoryNodes(t *testing.T) {
+	if m := mpirun(t, "4", "topo", "--memory-nodes", "2", "--json").good(t).object(t); m["ranks"] != 2.0 {
+		t.Errorf("4 ranks, 2 memory nodes among them, are %v", m)
+	}
+	m := mpirun(t, "3", "bench", "--memory-nodes", "1", "--mode", "ecsb", "--acquires", "50", "--json").good(t).object(t)
+	sane(t, m)
+	if m["ranks"] != 2.0 || !strings.Contains(fmt.Sprint(m["transport"]), "memory nodes: 1") {
+		t.Errorf("result %v", m)
+	}
+	mpirun(t, "3", "topo", "--memory-nodes", "3").saysOnce(t, "MemoryNodes is 3 and the job has 3 ranks: want 0 to 2")
+	mpirun(t, "3", "topo", "--memory-nodes", "-1").saysOnce(t, "--memory-nodes is -1")
+	mpirun(t, "3", "dht", "--memory-nodes", "1", "--edges", filepath.Join(t.TempDir(), "missing.txt")).saysOnce(t, "missing.txt")
+}
+
 // TestMPIKilledRank: a rank dies in the middle of a job. The job ends at once, with
 // the launcher's message and a status other than 0.
 func TestMPIKilledRank(t *testing.T) {

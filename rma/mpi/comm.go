@@ -196,7 +196,7 @@ func (c *comm) Describe() string {
 		s = process.library + ", " + strconv.Itoa(c.node.Count) + " nodes: shared memory and " + far
 	}
 	if c.memory != nil {
-		s += ", " + strconv.Itoa(len(c.memory.ranks)) + " memory nodes: " + far
+		s += ", memory nodes: " + strconv.Itoa(len(c.memory.ranks)) + " through " + far
 	}
 	if !process.helper && (c.node.Count > 1 || c.memory != nil) {
 		s += ", no progress helper"
