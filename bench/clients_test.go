@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,39 @@ func TestWrongMix(t *testing.T) {
 	})
 	if !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "the homes of 1 locks are on the node of rank 0") {
 		t.Errorf("two local locks of one: error %v", err)
+	}
+}
+
+// TestTenMillionLocks: a run takes memory for the locks that it acquires, and not for all.
+func TestTenMillionLocks(t *testing.T) {
+	if rmatest.RaceEnabled {
+		t.Skip("the race detector allocates by itself")
+	}
+	m, err := bench.LoadMachine("cx4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := topo.Build(places(256, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := bench.Virtual{Topology: tree, Machine: m, Verbs: true, MemoryNodes: 4, Coroutines: 2}.Run(bench.Config{
+		Lock: "testmemory", Mode: bench.Clients, Locks: 10_000_000, Acquires: 20, Readers: 0.5,
+		Workload: bench.Mix{Keys: bench.Keys{Theta: 0.99}, Accesses: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 200 || r.Visits != 256*18 {
+		t.Errorf("%d visits allocate %d MiB, want at most 200", r.Visits, mib)
+	} else {
+		t.Logf("%d visits allocate %d MiB", r.Visits, mib)
+	}
+	if r.Retries <= 0 || r.Network["CompareAndSwap.memory"] <= r.Network["Accumulate.memory"] {
+		t.Errorf("%v retries, operations %v", r.Retries, r.Network)
 	}
 }
 

@@ -77,30 +77,29 @@ func (g *guarded) word(id, number int) (host, disp int) {
 	return g.table.Home(id), id/g.step*g.each + number
 }
 
-// sum adds up the words of one number at a host, reading many at once: there may be a billion.
-func (g *guarded) sum(host, number int) (int64, error) {
+// sum adds up the words at a host, reading many at once: there may be a billion.
+func (g *guarded) sum(host int) (int64, error) {
 	sum := int64(0)
-	buf := make([]int64, min(1<<16*g.each, g.w.Words()))
+	buf := make([]int64, min(1<<16, g.w.Words()))
 	for d := 0; d < g.w.Words(); d += len(buf) {
 		buf = buf[:min(len(buf), g.w.Words()-d)]
 		g.w.GetBulk(buf, host, d)
 		if err := g.w.Flush(host); err != nil {
 			return 0, err
 		}
-		for i := number; i < len(buf); i += g.each {
-			sum += buf[i]
+		for _, v := range buf {
+			sum += v
 		}
 	}
 	return sum, nil
 }
 
-// verify compares the sum of the words of one number with the increments that the ranks made
-// of them under the lock. Each rank reads the memory of a few hosts: its own if these are
-// ranks. Collective.
-func (g *guarded) verify(c rma.Comm, number int, made int64, name string) error {
+// verify compares the sum of the words with the increments that the ranks made of them under
+// the lock. Each rank reads the memory of a few hosts: its own if these are ranks. Collective.
+func (g *guarded) verify(c rma.Comm, made int64, name string) error {
 	found := int64(0)
 	for host := c.Rank(); host < g.w.Size(); host += c.Size() {
-		sum, err := g.sum(host, number)
+		sum, err := g.sum(host)
 		if err != nil {
 			return err
 		}

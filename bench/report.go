@@ -272,8 +272,8 @@ func (r *Result) columns() (names, values []string) {
 		}
 		values = append(values, low, high)
 	}
-	return append(names, "workload", "offered_per_second", "visits", "visits_per_second", "locks_taken", "retries_per_acquire"),
-		append(values, r.Workload, number(r.Offered), strconv.FormatInt(r.Visits, 10), number(r.VisitsPerSecond), strconv.Itoa(r.LocksTaken), number(r.Retries))
+	return append(names, "workload", "offered_per_second", "visits", "visits_per_second", "locks_taken", "retries_per_acquire", "polls_per_acquire"),
+		append(values, r.Workload, number(r.Offered), strconv.FormatInt(r.Visits, 10), number(r.VisitsPerSecond), strconv.Itoa(r.LocksTaken), number(r.Retries), number(r.Polls))
 }
 
 func plural(n int, what string) string {

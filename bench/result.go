@@ -80,6 +80,8 @@ type Result struct {
 
 	// Retries are the tries that failed, per acquire: Backoffs in Ops.
 	Retries float64 `json:"retries_per_acquire"`
+	// Polls are the looks of Awaits at words of other nodes, per acquire, in virtual time.
+	Polls float64 `json:"polls_per_acquire,omitempty"`
 
 	NumGC int64  `json:"num_gc"` // garbage collections while measuring, all processes
 	GOGC  string `json:"gogc"`   // percent, or "off"

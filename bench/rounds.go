@@ -14,6 +14,7 @@ import (
 func WriteRounds(w io.Writer, results []*Result) error {
 	type task struct {
 		mode         Mode
+		workload     string
 		writers      float64
 		ranks, locks int
 	}
@@ -26,7 +27,7 @@ func WriteRounds(w io.Writer, results []*Result) error {
 	var tasks []task
 	by := map[task][]*runs{}
 	for _, r := range results {
-		k := task{r.Mode, r.Writers, r.Ranks, r.Locks}
+		k := task{r.Mode, r.Workload, r.Writers, r.Ranks, r.Locks}
 		if !slices.Contains(tasks, k) {
 			tasks = append(tasks, k)
 		}

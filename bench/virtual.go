@@ -322,6 +322,7 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	res.gather(sums, 5, p.byRank, p.ps, p.byLock)
 	res.count(&opCounts{acquires: res.Acquires, sum: found})
 	res.Network = network(&traffic, res.Acquires)
+	res.Polls = res.Network["poll.rank"] + res.Network["poll.memory"]
 	return res, nil
 }
 

@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
@@ -205,7 +207,7 @@ func (v *visitor) work() error {
 // for shared holders the counters must not change. Collective.
 func (v *visitor) verify() error {
 	v.gapNs = 0
-	made := int64(0)
+	made := samples{} // increments by lock
 	var wrong error
 	for range min(max(v.visits/10, 10), 1000) {
 		v.draw()
@@ -219,7 +221,7 @@ func (v *visitor) verify() error {
 			} else if err != nil {
 				return err
 			}
-			made += n
+			made[int64(a.Lock)] += n
 		}
 		if err := v.release(); err != nil {
 			return err
@@ -228,10 +230,47 @@ func (v *visitor) verify() error {
 	if err := agree(v.c, v.cfg, wrong); err != nil {
 		return err
 	}
-	if err := v.c.Barrier(); err != nil {
+	return agree(v.c, v.cfg, v.compare(made))
+}
+
+// increments are those of one lock's counter.
+type increments struct {
+	lock int
+	made int64
+}
+
+// compare compares counters with the increments of all ranks. There may be many locks of which
+// few were acquired, so it goes by lock, and each rank looks at some.
+func (v *visitor) compare(made samples) error {
+	all, err := rma.Combine(v.c, made.encode(), func(all [][]byte) ([]increments, error) {
+		sum := samples{}
+		for _, b := range all {
+			if err := sum.merge(b); err != nil {
+				return nil, err
+			}
+		}
+		out := make([]increments, 0, len(sum))
+		for lock, n := range sum {
+			out = append(out, increments{int(lock), n})
+		}
+		slices.SortFunc(out, func(a, b increments) int { return cmp.Compare(a.lock, b.lock) })
+		return out, nil
+	})
+	if err != nil {
 		return err
 	}
-	return v.data.verify(v.c, counter, made, v.cfg.Lock)
+	for i := v.c.Rank(); i < len(all); i += v.c.Size() {
+		host, disp := v.data.word(all[i].lock, counter)
+		found, err := v.data.w.GetFlush(host, disp)
+		if err != nil {
+			return err
+		}
+		if found != all[i].made {
+			return fmt.Errorf("%d increments of a counter were made under lock %d of %q and it holds %d: %w",
+				all[i].made, all[i].lock, v.cfg.Lock, found, ErrExclusion)
+		}
+	}
+	return nil
 }
 
 // touch reads a lock's counter, waits for 1 to 4 us, and raises it, or reads it again if the

@@ -236,5 +236,5 @@ func (w *worker) verify() error {
 	if w.cfg.Mode != WCSB {
 		return nil
 	}
-	return w.data.verify(w.c, 0, w.writes, w.cfg.Lock)
+	return w.data.verify(w.c, w.writes, w.cfg.Lock)
 }
