@@ -93,6 +93,17 @@
 //     rttNs.FAA, and as measured at the end of its range.
 //   - tcp: a flushed Put takes a round trip, 25 us; the 16 us measured are of hosts that
 //     were namespaces of one.
+//   - cx4, locks of DecLock's evaluation: CASLock with 256 clients makes half of the paper's
+//     acquires with holBlocking and two thirds without, with fewer operations at the
+//     memory node. With 32 accesses in the critical section it and DSLR+ try a third and a
+//     quarter as often: what waits behind atomics and hot lines is not slow enough. The
+//     median client of DSLR+ does not suffer from the polls of others. A queue lock without
+//     DecLock's local locks makes 1.12 operations an acquire, not 1.10, and beats CASLock
+//     with 24 clients too, since the CPU time of maps and mutexes is not known.
+//
+// Loopback needs no constant of its own for ALock's figure 1: with a connection from each
+// thread to each, a spin lock on one cx3 peaks at 6 threads and makes half of that with 16,
+// by the misses of connections alone. What the NIC does beyond that is not known in numbers.
 //
 // # Limits
 //
