@@ -24,26 +24,26 @@ const (
 	futexFirst     = time.Millisecond       // longest first sleep
 	futexFor       = 100 * time.Millisecond // longest sleep
 	futexNear      = time.Millisecond       // longest sleep between looks at what MPI has to do
+	futexShort     = 200 * time.Microsecond // longest sleep where one of two words wakes no sleeper
 	mpiPollFor     = 100 * time.Microsecond // in C, before the first sleep
 	spinBrieflyFor = 2 * time.Microsecond   // longest SpinBriefly
 	pauseFirst     = time.Microsecond       // between polls of a far word, doubling
 	pauseLast      = 100 * time.Microsecond
 )
 
+// Await waits in the way that suits its words.
 func (t *transport) Await(q rma.Waiting) (which int, v int64, err error) {
-	if q.N > 1 || q.Until != rma.Forever {
-		return t.awaitPolling(&q)
+	near := true // the CPU reads all of them
+	for i := range q.N {
+		near = near && t.nearWord(q.Words[i].Target, q.Words[i].Disp)
 	}
-	target, disp, c := q.Words[0].Target, q.Words[0].Disp, q.Words[0].Cond
 	switch {
+	case !near:
+		return t.awaitFar(&q)
 	case t.win == nil:
-		v, err = t.awaitNode(t.nodeRank(target), disp, c)
-	case t.nearWord(target, disp):
-		v, err = t.awaitServing(t.nodeRank(target), disp, c)
-	default:
-		v, err = t.awaitFar(target, disp, c)
+		return t.awaitNode(&q)
 	}
-	return 0, v, err
+	return t.awaitServing(&q)
 }
 
 // nearWord reports whether the CPU reads a word.
@@ -55,47 +55,12 @@ func (t *transport) nearWord(target, disp int) bool {
 	return (class == rma.Near || class == rma.Flag) && t.nodeRank(target) >= 0
 }
 
-// awaitPolling waits for one of several words, or until a limit: it looks at the words in
-// turn, and pauses.
-func (t *transport) awaitPolling(q *rma.Waiting) (int, int64, error) {
-	pause := pauseFirst
-	checked := time.Now()
-	for {
-		for i := range q.N {
-			a := &q.Words[i]
-			v, err := t.look(a.Target, a.Disp)
-			if err != nil || a.Cond.Holds(v) {
-				return i, v, err
-			}
-		}
-		left := q.Until - t.c.Now()
-		if left <= 0 {
-			return -1, 0, nil
-		}
-		t.pauseFor(min(pause, time.Duration(left)))
-		pause = min(2*pause, pauseLast)
-		if now := time.Now(); now.Sub(checked) > lifeCheck {
-			checked = now
-			if err := t.peersLive(); err != nil {
-				return -1, 0, err
-			}
-		}
+// end is when a wait that begins now ends by its limit.
+func (t *transport) end(q *rma.Waiting, now time.Time) time.Time {
+	if ns := t.c.Now(); q.Until > ns {
+		return now.Add(time.Duration(q.Until - ns))
 	}
-}
-
-// look reads a word, and lets MPI progress.
-func (t *transport) look(target, disp int) (int64, error) {
-	if t.nearWord(target, disp) {
-		p := t.s.word(t.nodeRank(target), disp)
-		if t.win != nil {
-			word := (*C.int64_t)(unsafe.Pointer(p))
-			if rc := C.shim_await_near(t.win, word, C.SHIM_NOT_EQUAL, C.int64_t(atomic.LoadInt64(p)), 0, 0); rc != C.MPI_SUCCESS && rc != C.SHIM_NOT_YET {
-				return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
-			}
-		}
-		return atomic.LoadInt64(p), nil
-	}
-	return t.poll(target, disp)
+	return now
 }
 
 // poll reads a word through MPI.
@@ -124,69 +89,137 @@ func (t *transport) nodeRank(rank int) int {
 	return -1
 }
 
-// awaitNode waits for a word that only CPUs of this node change.
-func (t *transport) awaitNode(nodeRank, disp int, c rma.Cond) (int64, error) {
-	p := t.s.word(nodeRank, disp)
-	for range spinReads {
-		if v := atomic.LoadInt64(p); c.Holds(v) {
-			return v, nil
+// A nearWait is the words of a wait, which are in node memory.
+type nearWait struct {
+	q        *rma.Waiting
+	words    [2]*int64
+	futex    *uint32    // of the part of the first word
+	sleepers [2]*uint32 // the words' counters of sleepers; nil for a word of another part
+	longest  time.Duration
+}
+
+// nearWait makes a nearWait whose sleeps take longest at most. A rank sleeps on one futex: it announces
+// itself at the words of that part, and where the other word is of another part its sleeps are
+// short.
+func (t *transport) nearWait(q *rma.Waiting, longest time.Duration) nearWait {
+	w := nearWait{q: q, futex: t.s.futexSeq(t.nodeRank(q.Words[0].Target)), longest: longest}
+	for i := range q.N {
+		target, disp := q.Words[i].Target, q.Words[i].Disp
+		rank := t.nodeRank(target)
+		w.words[i] = t.s.word(rank, disp)
+		if target == q.Words[0].Target {
+			w.sleepers[i] = t.s.sleepers(rank, disp)
+		} else {
+			w.longest = min(longest, futexShort)
 		}
 	}
-	start := time.Now()
-	if t.skipYields > 0 {
-		t.skipYields--
-	} else {
-		for i, last := 1, start; ; i++ {
-			yield()
+	return w
+}
+
+// found is the first word whose condition holds, or -1, and its value.
+func (w *nearWait) found() (int, int64) {
+	for i := range w.q.N {
+		if v := atomic.LoadInt64(w.words[i]); w.q.Words[i].Cond.Holds(v) {
+			return i, v
+		}
+	}
+	return -1, 0
+}
+
+// sleep sleeps until a rank writes one of the words, or a moment, and returns what it found.
+func (w *nearWait) sleep(nap int, left time.Duration) (int, int64) {
+	seq := atomic.LoadUint32(w.futex)
+	for _, n := range w.sleepers {
+		if n != nil {
+			atomic.AddUint32(n, 1)
+		}
+	}
+	i, v := w.found() // after the counts: a writer that read 0 there has written before
+	if i < 0 {
+		futexWait(w.futex, seq, nap, max(0, min(w.longest, left)))
+		i, v = w.found()
+	}
+	for _, n := range w.sleepers {
+		if n != nil {
+			atomic.AddUint32(n, ^uint32(0))
+		}
+	}
+	return i, v
+}
+
+// awaitNode waits for words in a job on one node.
+func (t *transport) awaitNode(q *rma.Waiting) (int, int64, error) {
+	if q.N == 1 {
+		p, c := t.s.word(t.nodeRank(q.Words[0].Target), q.Words[0].Disp), q.Words[0].Cond
+		for range spinReads {
 			if v := atomic.LoadInt64(p); c.Holds(v) {
-				return v, nil
+				return 0, v, nil
 			}
-			if i%8 == 0 {
-				runtime.Gosched() // the holder may be a goroutine of this process
-			}
-			now := time.Now()
-			if now.Sub(last) > yieldLong {
-				t.skipYields = skipYieldsFor
-				break
-			}
-			if now.Sub(start) > yieldFor {
-				break
-			}
-			last = now
 		}
 	}
-	checked := start
-	sleepers, futex, naps := t.s.sleepers(nodeRank, disp), t.s.futexSeq(nodeRank), 0
-	for {
-		seq := atomic.LoadUint32(futex)
-		atomic.AddUint32(sleepers, 1)
-		v := atomic.LoadInt64(p) // after the count: a writer that read 0 there has written before
-		if !c.Holds(v) {
-			futexWait(futex, seq, naps, futexFor)
-			naps++
-			v = atomic.LoadInt64(p)
+	w := t.nearWait(q, futexFor)
+	start := time.Now()
+	end := t.end(q, start)
+	if i, v := t.yieldFor(&w, start, end); i >= 0 {
+		return i, v, nil
+	}
+	for naps, checked, now := 0, start, start; ; naps++ {
+		i, v := w.sleep(naps, end.Sub(now))
+		if now = time.Now(); i >= 0 || !now.Before(end) {
+			return i, v, nil
 		}
-		atomic.AddUint32(sleepers, ^uint32(0))
-		if c.Holds(v) {
-			return v, nil
-		}
-		if now := time.Now(); now.Sub(checked) > lifeCheck {
+		if now.Sub(checked) > lifeCheck {
 			checked = now
 			if err := t.peersLive(); err != nil {
-				return 0, err
+				return -1, 0, err
 			}
 		}
 	}
 }
 
-// awaitServing waits for a word in node memory in a window with far ranks: MPI progresses
-// meanwhile. On a near word, which only CPUs of this node change, the rank sleeps between
+// yieldFor looks at the words between yields, and returns -1 when it is time to sleep.
+func (t *transport) yieldFor(w *nearWait, start, end time.Time) (int, int64) {
+	if t.skipYields > 0 {
+		t.skipYields--
+		return -1, 0
+	}
+	for i, last := 1, start; ; i++ {
+		yield()
+		if which, v := w.found(); which >= 0 {
+			return which, v
+		}
+		if i%8 == 0 {
+			runtime.Gosched() // the holder may be a goroutine of this process
+		}
+		now := time.Now()
+		if now.Sub(last) > yieldLong {
+			t.skipYields = skipYieldsFor
+			return -1, 0
+		}
+		if now.Sub(start) > yieldFor || !now.Before(end) {
+			return -1, 0
+		}
+		last = now
+	}
+}
+
+// awaitServing waits for words in node memory in a window with far ranks: MPI progresses
+// meanwhile. On near words, which only CPUs of this node change, the rank sleeps between
 // looks, and the writer wakes it. Where other processes want the core it sleeps at once.
-func (t *transport) awaitServing(nodeRank, disp int, c rma.Cond) (int64, error) {
-	p := t.s.word(nodeRank, disp)
+func (t *transport) awaitServing(q *rma.Waiting) (int, int64, error) {
+	w := t.nearWait(q, futexNear)
+	var looks [2]C.shim_look
+	near := true
+	for i := range q.N {
+		a := &q.Words[i]
+		near = near && t.spec.Class(a.Disp) == rma.Near
+		looks[i] = C.shim_look{
+			word:  (*C.int64_t)(unsafe.Pointer(w.words[i])),
+			value: C.int64_t(a.Cond.Value), mask: C.int64_t(a.Cond.Mask), rel: C.int(a.Cond.Rel),
+		}
+	}
 	start := time.Now()
-	checked := start
-	near := t.spec.Class(disp) == rma.Near
+	checked, end := start, t.end(q, start)
 	look := mpiPollFor // at a time in C
 	switch {
 	case near && t.skipYields > 0:
@@ -195,31 +228,22 @@ func (t *transport) awaitServing(nodeRank, disp int, c rma.Cond) (int64, error) 
 	case t.c.awaitResults && !near:
 		look = time.Millisecond // which naps on its own
 	}
-	sleepers, futex := t.s.sleepers(nodeRank, disp), t.s.futexSeq(nodeRank)
-	for naps := 0; ; naps++ {
-		rc := C.shim_await_near(t.win, (*C.int64_t)(unsafe.Pointer(p)), C.int(c.Rel), C.int64_t(c.Value), C.int64_t(c.Mask), C.int64_t(look))
+	for now, naps := start, 0; ; naps++ {
+		rc := C.shim_await_near(t.win, &looks[0], C.int(q.N), C.int64_t(min(look, end.Sub(now))))
 		if rc != C.MPI_SUCCESS && rc != C.SHIM_NOT_YET {
-			return 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
+			return -1, 0, failed(fmt.Sprintf("window %q: waiting", t.spec.Name), rc)
 		}
-		if v := atomic.LoadInt64(p); c.Holds(v) {
-			return v, nil
+		i, v := w.found()
+		if now = time.Now(); i >= 0 || !now.Before(end) {
+			return i, v, nil
 		}
-		now := time.Now()
 		if near {
 			if naps == 0 && now.Sub(start) > mpiPollFor+yieldLong {
 				t.skipYields = skipYieldsFor
 			}
 			look = 0
-			seq := atomic.LoadUint32(futex)
-			atomic.AddUint32(sleepers, 1)
-			v := atomic.LoadInt64(p) // after the count: a writer that read 0 there has written before
-			if !c.Holds(v) {
-				futexWait(futex, seq, naps, futexNear)
-				v = atomic.LoadInt64(p)
-			}
-			atomic.AddUint32(sleepers, ^uint32(0))
-			if c.Holds(v) {
-				return v, nil
+			if i, v := w.sleep(naps, end.Sub(now)); i >= 0 {
+				return i, v, nil
 			}
 		} else if waited := now.Sub(start); waited > 2*time.Millisecond && !t.c.awaitResults {
 			time.Sleep(min(waited/16, 200*time.Microsecond))
@@ -229,29 +253,46 @@ func (t *transport) awaitServing(nodeRank, disp int, c rma.Cond) (int64, error) 
 		if now.Sub(checked) > lifeCheck {
 			checked = now
 			if err := t.peersLive(); err != nil {
-				return 0, err
+				return -1, 0, err
 			}
 		}
 	}
 }
 
-// awaitFar polls a word through MPI.
-func (t *transport) awaitFar(target, disp int, c rma.Cond) (int64, error) {
+// awaitFar waits for words some of which are polled through MPI.
+func (t *transport) awaitFar(q *rma.Waiting) (int, int64, error) {
 	pause := pauseFirst
-	checked := time.Now()
+	now := time.Now()
+	checked, end := now, t.end(q, now)
 	for {
-		if v, err := t.poll(target, disp); err != nil || c.Holds(v) {
-			return v, err
+		for i := range q.N {
+			a := &q.Words[i]
+			if v, err := t.look(a.Target, a.Disp); err != nil {
+				return -1, 0, err
+			} else if a.Cond.Holds(v) {
+				return i, v, nil
+			}
 		}
-		t.pauseFor(pause)
+		if !now.Before(end) {
+			return -1, 0, nil
+		}
+		t.pauseFor(min(pause, end.Sub(now)))
 		pause = min(2*pause, pauseLast)
-		if now := time.Now(); now.Sub(checked) > lifeCheck {
+		if now = time.Now(); now.Sub(checked) > lifeCheck {
 			checked = now
 			if err := t.peersLive(); err != nil {
-				return 0, err
+				return -1, 0, err
 			}
 		}
 	}
+}
+
+// look reads a word.
+func (t *transport) look(target, disp int) (int64, error) {
+	if t.nearWord(target, disp) {
+		return atomic.LoadInt64(t.s.word(t.nodeRank(target), disp)), nil
+	}
+	return t.poll(target, disp)
 }
 
 // Backoff yields the core. After a thousand tries in a row it naps for 20 us at a time, so that
@@ -335,7 +376,7 @@ const (
 // wake-ups come soon. It is short, since it holds up a garbage collection.
 func futexWait(p *uint32, seen uint32, nap int, longest time.Duration) {
 	if nap == 0 {
-		ts := syscall.NsecToTimespec(int64(futexFirst))
+		ts := syscall.NsecToTimespec(int64(min(longest, futexFirst)))
 		syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(p)), futexWaitOp, uintptr(seen), uintptr(unsafe.Pointer(&ts)), 0, 0)
 		return
 	}

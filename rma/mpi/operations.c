@@ -194,18 +194,24 @@ static int holds(int rel, int64_t v, int64_t value, int64_t mask) {
 	return v >= value;
 }
 
-// shim_await_near watches a word in node memory while it lets MPI serve others.
-int shim_await_near(shim_win *w, const int64_t *word, int rel, int64_t value, int64_t mask, int64_t max_ns) {
+static int any_holds(const shim_look *looks, int n) {
+	for (int i = 0; i < n; i++)
+		if (holds(looks[i].rel, __atomic_load_n(looks[i].word, __ATOMIC_ACQUIRE), looks[i].value, looks[i].mask)) return 1;
+	return 0;
+}
+
+// shim_await_near watches words in node memory while it lets MPI serve others.
+int shim_await_near(shim_win *w, const shim_look *looks, int n, int64_t max_ns) {
 	int64_t deadline = shim_now() + max_ns;
 	for (;;) {
 		int rc;
 		for (int i = 0; i < 20; i++)
-			if (holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value, mask)) return MPI_SUCCESS;
+			if (any_holds(looks, n)) return MPI_SUCCESS;
 		ENTER();
 		rc = progress();
 		pthread_mutex_unlock(&mpi_mutex);
 		if (rc != MPI_SUCCESS) return rc;
-		if (holds(rel, __atomic_load_n(word, __ATOMIC_ACQUIRE), value, mask)) return MPI_SUCCESS;
+		if (any_holds(looks, n)) return MPI_SUCCESS;
 		if (note_inside() > deadline) return SHIM_NOT_YET;
 		relax_cpu(w->await_results);
 	}

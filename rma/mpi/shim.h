@@ -65,6 +65,13 @@ typedef struct {
 	int64_t yielded_ns; // since_ns when the caller last went through Go's scheduler
 } shim_win;
 
+// A condition on a word in node memory, as rma.Cond.
+typedef struct {
+	const int64_t *word;
+	int64_t value, mask;
+	int rel;
+} shim_look;
+
 // start.c
 int shim_start(int *started, int *level); // level: 0 to 3, MPI_THREAD_SINGLE to MULTIPLE
 int shim_openmpi_yields(void);            // whether Open MPI yielded before the call
@@ -108,7 +115,7 @@ int shim_win_check(shim_win *w, void *part, int *base_ok, int *unified);
 // operations.c
 int shim_flush(shim_win *w, int target);
 int shim_poll(shim_win *w, int target, int64_t disp, int class);
-int shim_await_near(shim_win *w, const int64_t *word, int rel, int64_t value, int64_t mask, int64_t max_ns); // SHIM_NOT_YET
+int shim_await_near(shim_win *w, const shim_look *looks, int n, int64_t max_ns); // until one holds; SHIM_NOT_YET
 
 // epochs.c
 int shim_epochs_open(shim_comm *c, shim_win *w);
