@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 
 	"github.com/rmalock/rmalock/lock"
@@ -292,13 +293,22 @@ func (v *visitor) touch(a Acquire) (made int64, err error) {
 	return 0, err
 }
 
-// pause lets time pass with nothing to do: asleep as long as that is sure to end in time.
+// pause lets time pass with nothing to do: asleep as long as that is sure to end in time, then
+// with the processor left to other ranks of the process.
 func (v *visitor) pause(ns int64) {
 	const slack = 2_000_000 // by which a Sleep may be late
-	if v.cfg.virtual == nil && ns > slack {
-		end := v.c.Now() + ns
-		v.c.Sleep(ns - slack)
-		ns = end - v.c.Now()
+	switch {
+	case ns <= 0:
+		return
+	case v.cfg.virtual != nil:
+		v.c.Sleep(ns)
+		return
 	}
-	compute(v.c, v.cfg, ns)
+	end := v.c.Now() + ns
+	if ns > slack {
+		v.c.Sleep(ns - slack)
+	}
+	for v.c.Now() < end {
+		runtime.Gosched()
+	}
 }
