@@ -314,4 +314,15 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%d bytes: %v", c.memory, err)
 		}
 	}
+	// Locks and data of one memory node, for the timed and the counted pass: a quarter of it
+	// counts for each rank.
+	for memory, refuse := range map[int64]bool{2 * 2 * 8 * 1000 / 4: false, 2*2*8*1000/4 - 1: true} {
+		err := inproc.Job{Nodes: 1, PerNode: 4, MemoryNodes: 1}.Run(func(comm rma.Comm) error {
+			_, err := bench.Run(comm, bench.Config{Lock: "testmemory", Mode: bench.SOB, Locks: 1000, Acquires: 10, Memory: memory})
+			return err
+		})
+		if errors.Is(err, bench.ErrConfig) != refuse || err != nil && !refuse {
+			t.Errorf("%d bytes of a memory node: %v", memory, err)
+		}
+	}
 }

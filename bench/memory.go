@@ -7,7 +7,8 @@ import (
 )
 
 // bounded is a Comm whose windows take no more than Config.Memory in all. All ranks
-// contribute the same to a window, and so refuse it together.
+// contribute the same to a window, and so refuse it together. Memory nodes count as parts of
+// the ranks' memory, evenly.
 type bounded struct {
 	rma.Comm
 	cfg   *Config
@@ -28,7 +29,11 @@ func (b *bounded) Split(color, key int) (rma.Comm, error) {
 
 // Allocate opens a window below if the bound allows it.
 func (b *bounded) Allocate(spec rma.Spec) (*rma.Window, error) {
-	*b.taken += 8 * int64(spec.Words())
+	words := int64(spec.Words())
+	if spec.Hosts == rma.MemoryNodes {
+		words = words * int64(b.MemoryNodes()) / int64(b.Size())
+	}
+	*b.taken += 8 * words
 	if *b.taken > b.cfg.Memory {
 		return nil, b.cfg.tooLarge(*b.taken)
 	}
