@@ -18,15 +18,7 @@ import (
 
 // barging is on with a barging leaf.
 func barging(t testing.TB, text string, tl int, levels ...string) (lock.Info, *topo.Topology) {
-	in, top := on(t, text, tl, levels...)
-	tls := make([]int, len(top.Levels()))
-	for i := range tls {
-		tls[i] = tl
-	}
-	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: tls, Leaf: rmamcs.Barging})
-	}
-	return in, top
+	return onWith(t, rmamcs.Config{Leaf: rmamcs.Barging}, text, tl, levels...)
 }
 
 // TestBargingLock is the suite of all locks, with ranks that run at once.

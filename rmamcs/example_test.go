@@ -10,8 +10,8 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// Eight ranks on two nodes count to eight hundred. The lock passes at most 16 times within
-// a node while the other node waits.
+// Eight ranks on two nodes. The lock passes at most 16 times within a node while the other
+// node waits. What the lock guards goes between Lock and Unlock, as in the example of dmcs.
 func Example() {
 	machine, err := topo.Parse("node:2 rank:4")
 	if err != nil {
@@ -26,37 +26,20 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		count, err := c.Allocate(rma.DataSpec("count", 1))
-		if err != nil {
-			return err
-		}
 		m := locks.Mutex(0)
-		for range 100 {
-			if err := m.Lock(context.Background()); err != nil {
-				return err
-			}
-			n, err := count.GetFlush(0, 0)
-			if err != nil {
-				return err
-			}
-			if err := count.PutFlush(n+1, 0, 0); err != nil { // flushed before Unlock
-				return err
-			}
-			if err := m.Unlock(); err != nil {
-				return err
-			}
-		}
-		if err := c.Barrier(); err != nil {
+		if err := m.Lock(context.Background()); err != nil {
 			return err
 		}
 		if c.Rank() == 0 {
-			n, err := count.GetFlush(0, 0)
-			fmt.Println(n, err)
+			fmt.Println("T_L", locks.Config().TL, "leaf", locks.Config().Leaf)
+		}
+		if err := m.Unlock(); err != nil {
+			return err
 		}
 		return locks.Free()
 	})
 	fmt.Println(err)
 	// Output:
-	// 800 <nil>
+	// T_L [20 16] leaf barging
 	// <nil>
 }

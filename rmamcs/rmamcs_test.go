@@ -15,6 +15,12 @@ func TestLock(t *testing.T) { locktest.RunInproc(t, "rmamcs") }
 // on opens the lock over a described machine with T_L of tl at every level.
 func on(t testing.TB, text string, tl int, levels ...string) (lock.Info, *topo.Topology) {
 	t.Helper()
+	return onWith(t, rmamcs.Config{}, text, tl, levels...)
+}
+
+// onWith is on, with more of the Config.
+func onWith(t testing.TB, cfg rmamcs.Config, text string, tl int, levels ...string) (lock.Info, *topo.Topology) {
+	t.Helper()
 	top, err := topo.Parse(text)
 	if err != nil {
 		t.Fatal(err)
@@ -22,11 +28,13 @@ func on(t testing.TB, text string, tl int, levels ...string) (lock.Info, *topo.T
 	if top, err = top.Pick(levels...); err != nil {
 		t.Fatal(err)
 	}
-	tls := make([]int, len(top.Levels()))
-	for i := range tls {
-		tls[i] = tl
+	cfg.Topology, cfg.TL = top, make([]int, len(top.Levels()))
+	for i := range cfg.TL {
+		cfg.TL[i] = tl
 	}
 	return lock.Info{Name: "rmamcs", Open: func(c rma.Comm, n, home int) (lock.Table, error) {
-		return rmamcs.New(c, rmamcs.Config{Locks: n, Home: home, Topology: top, TL: tls})
+		cfg := cfg
+		cfg.Locks, cfg.Home = n, home
+		return rmamcs.New(c, cfg)
 	}}, top
 }

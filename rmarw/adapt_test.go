@@ -7,7 +7,6 @@ import (
 	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
-	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/sim"
 	"github.com/rmalock/rmalock/rmarw"
 	"github.com/rmalock/rmalock/topo"
@@ -15,15 +14,7 @@ import (
 
 // adapting is the lock with thresholds that move, up to 2.
 func adapting(t *testing.T, dc rmarw.DC, text string, levels ...string) (lock.Info, *topo.Topology) {
-	in, top := on(t, dc, text, 2, 2, "1", levels...)
-	th := rmarw.Thresholds{TR: 2, TDC: rmarw.TDC{Ranks: top.Size()}}
-	for range top.Levels() {
-		th.TL = append(th.TL, 2)
-	}
-	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-		return rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th, DC: dc, Adapt: true})
-	}
-	return in, top
+	return onWith(t, rmarw.Config{DC: dc, Adapt: true}, text, 2, 2, "1 per machine", levels...)
 }
 
 // TestAdaptExhaustive: 3 ranks with 2 acquires, two of them writers, up to 2 preemptions,

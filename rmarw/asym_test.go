@@ -10,7 +10,6 @@ import (
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
-	"github.com/rmalock/rmalock/topo"
 )
 
 // TestArrivalsWrapAtTheLimit: arrivals and limits wrap; a reader that came before the limit
@@ -59,172 +58,81 @@ func TestDepartedTellsReadersOfAnyPhase(t *testing.T) {
 // that waited are. Section 3.2.3 of rma-rw.
 func TestTRIsGrantedAtAnAsymmetricCounter(t *testing.T) {
 	const tr = 3
-	err := inproc.Run(3, func(c rma.Comm) error {
-		top, err := topo.Parse("node:1 rank:3")
-		if err != nil {
-			return err
-		}
-		l, err := New(c, Config{Topology: top, Thresholds: Thresholds{TR: tr, TDC: TDC{Ranks: 3}}, DC: Asymmetric})
-		if err != nil {
-			return err
-		}
-		ctx, w, at := context.Background(), l.tree.W, l.counter(0, 0)
-		enter := func() error { return l.Lock(ctx, 0, lock.Shared) }
-		leave := func() error { return l.Unlock(0, lock.Shared) }
-		if c.Rank() == 0 {
-			if err := enter(); err != nil {
+	play(t, Asymmetric, tr, func(int, hook.Event) {}, [3]role{
+		func(l *Table, at counter) error { // until the other reader is refused
+			if err := awaitWord(l, at, readers, func(s int64) bool { return field(s, evenOne) == 1 }); err != nil {
 				return err
 			}
-		}
-		if err := c.Barrier(); err != nil {
-			return err
-		}
-		switch c.Rank() {
-		case 0: // until the other reader is refused
-			for try := 0; ; try++ {
-				s, err := w.GetFlush(at.host, at.disp+readers)
-				if err != nil {
-					return err
-				}
-				if field(s, evenOne) == 1 {
-					break
-				}
-				if err := w.Backoff(at.host, at.disp+readers, s, try); err != nil {
-					return err
-				}
-			}
-			if err := leave(); err != nil {
-				return err
-			}
-		case 1:
-			if err := l.Lock(ctx, 0, lock.Exclusive); err != nil {
-				return err
-			}
-			s, err := w.GetFlush(at.host, at.disp+readers)
-			if err != nil {
-				return err
-			}
+			return l.Unlock(0, lock.Shared)
+		},
+		writes(readers, func(s int64) {
 			if field(s, one) != 0 || field(s, evenOne) != 1 || s/arrival != 1+tr+1 {
 				t.Errorf("the writer is in with READERS %#x, want T_R arrivals after the first and one that waits", s)
 			}
-			if err := l.Unlock(0, lock.Exclusive); err != nil {
+		}),
+		func(l *Table, at counter) error {
+			if err := awaitWord(l, at, admission, func(d int64) bool { return d >= limited }); err != nil {
 				return err
 			}
-		case 2:
-			if _, err := w.Await(at.host, at.disp+admission, rma.AtLeast(limited)); err != nil {
-				return err
-			}
+			ctx := context.Background()
 			for range tr {
 				if got, err := l.TryLock(0, lock.Shared); got || err != nil {
 					return fmt.Errorf("TryRLock while a writer waits: %v, %v", got, err)
 				}
-				if err := enter(); err != nil {
-					return err
-				}
-				if err := leave(); err != nil {
+				if err := errors.Join(l.Lock(ctx, 0, lock.Shared), l.Unlock(0, lock.Shared)); err != nil {
 					return err
 				}
 			}
-			if err := enter(); err != nil { // waits for the writer
+			if err := l.Lock(ctx, 0, lock.Shared); err != nil { // waits for the writer
 				return err
 			}
-			d, err := w.GetFlush(at.host, at.disp+admission)
+			d, err := l.tree.W.GetFlush(at.host, at.disp+admission)
 			if err != nil {
 				return err
 			}
 			if d/nextPhase != 1 {
 				t.Errorf("the reader beyond T_R is in with ADMISSION %#x, want phase 1", d)
 			}
-			if err := leave(); err != nil {
-				return err
-			}
-		}
-		if err := c.Barrier(); err != nil {
-			return err
-		}
-		if err := l.Idle(); err != nil {
-			t.Error(err)
-		}
-		return l.Free()
+			return l.Unlock(0, lock.Shared)
+		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestTryRLockSeesAWriterThatComesMeanwhile: between the first look of a try at ADMISSION
 // and its count in READERS a writer announces itself. The try does not pass it.
 func TestTryRLockSeesAWriterThatComesMeanwhile(t *testing.T) {
 	counts, announced, tried := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	err := inproc.Run(3, func(c rma.Comm) error {
-		armed := false
-		if c.Rank() == 2 {
-			c = hook.Delay(c, func(e hook.Event) int64 {
-				if armed && e.Step == hook.StepIssue && e.Op.Kind == rma.KindAccumulate {
-					armed = false
-					close(counts)
-					<-announced
-				}
-				return 0
-			})
+	armed := false // of rank 2
+	play(t, Asymmetric, 5, func(rank int, e hook.Event) {
+		if rank == 2 && armed && e.Step == hook.StepIssue && e.Op.Kind == rma.KindAccumulate {
+			armed = false
+			close(counts)
+			<-announced
 		}
-		top, err := topo.Parse("node:1 rank:3")
-		if err != nil {
-			return err
-		}
-		l, err := New(c, Config{Topology: top, Thresholds: Thresholds{TR: 5, TDC: TDC{Ranks: 3}}, DC: Asymmetric})
-		if err != nil {
-			return err
-		}
-		ctx, w, at := context.Background(), l.tree.W, l.counter(0, 0)
-		if c.Rank() == 0 {
-			if err := l.Lock(ctx, 0, lock.Shared); err != nil {
-				return err
-			}
-		}
-		if err := c.Barrier(); err != nil {
-			return err
-		}
-		switch c.Rank() {
-		case 0: // is in, so that the writer waits
-			if _, err := w.Await(at.host, at.disp+admission, rma.AtLeast(limited)); err != nil {
+	}, [3]role{
+		func(l *Table, at counter) error { // is in, so that the writer waits
+			if err := awaitWord(l, at, admission, func(d int64) bool { return d >= limited }); err != nil {
 				return err
 			}
 			close(announced)
 			<-tried
-			if err := l.Unlock(0, lock.Shared); err != nil {
-				return err
-			}
-		case 1:
+			return l.Unlock(0, lock.Shared)
+		},
+		func(l *Table, _ counter) error {
 			<-counts
-			if err := errors.Join(l.Lock(ctx, 0, lock.Exclusive), l.Unlock(0, lock.Exclusive)); err != nil {
-				return err
-			}
-		case 2:
+			return errors.Join(l.Lock(context.Background(), 0, lock.Exclusive), l.Unlock(0, lock.Exclusive))
+		},
+		func(l *Table, _ counter) error {
+			defer close(tried)
 			armed = true
 			got, err := l.TryLock(0, lock.Shared)
-			if err != nil {
+			if err != nil || !got {
 				return err
 			}
-			if got {
-				t.Error("TryRLock passes a writer that waits")
-				if err := l.Unlock(0, lock.Shared); err != nil {
-					return err
-				}
-			}
-			close(tried)
-		}
-		if err := c.Barrier(); err != nil {
-			return err
-		}
-		if err := l.Idle(); err != nil {
-			t.Error(err)
-		}
-		return l.Free()
+			t.Error("TryRLock passes a writer that waits")
+			return l.Unlock(0, lock.Shared)
+		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestCountersAreAsymmetricOnSeveralNodes: the asymmetric counter is the default on several

@@ -19,19 +19,7 @@ import (
 
 // barging is on with a barging leaf.
 func barging(t testing.TB, dc rmarw.DC, text string, tl int, tr int64, tdc string, levels ...string) (lock.Info, *topo.Topology) {
-	in, top := on(t, dc, text, tl, tr, tdc, levels...)
-	th := rmarw.Thresholds{TL: make([]int, len(top.Levels())), TR: tr}
-	for i := range th.TL {
-		th.TL[i] = tl
-	}
-	var err error
-	if th.TDC, err = rmarw.ParseTDC(tdc); err != nil {
-		t.Fatal(err)
-	}
-	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
-		return rmarw.New(c, rmarw.Config{Locks: n, Home: home, Topology: top, Thresholds: th, DC: dc, Leaf: rmarw.Barging})
-	}
-	return in, top
+	return onWith(t, rmarw.Config{DC: dc, Leaf: rmarw.Barging}, text, tl, tr, tdc, levels...)
 }
 
 // bargingRoot is barging with one level and asymmetric counters, whose readers try so often
@@ -43,9 +31,7 @@ func bargingRoot(t testing.TB, text string, tl int, tr int64, tdc string, tries,
 	in.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
 		l, err := open(c, n, home)
 		if err == nil {
-			table := l.(*rmarw.Table)
-			table.SetBarging(tries, quietAfter)
-			err = table.StartAt(-2)
+			l.(*rmarw.Table).SetBarging(tries, quietAfter)
 		}
 		return l, err
 	}
