@@ -67,7 +67,7 @@ func TestPlacementOfVerbs(t *testing.T) {
 			t.Errorf("%+v: %v", x.v, err)
 		}
 	}
-	for _, v := range []Virtual{{MemoryNodes: -1}, {Coroutines: -1}, {QPs: "rack"}} {
+	for _, v := range []Virtual{{MemoryNodes: -1}, {Coroutines: -1}, {QPs: "rack"}, {MaskedSwap: true}} {
 		if err := v.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: error %v", v, err)
 		}

@@ -55,6 +55,8 @@ type Virtual struct {
 	// Verbs prices windows as on InfiniBand verbs, and not as on MPI (sim.Timed.Verbs). Flights
 	// are then up to 10 % shorter or longer, at random.
 	Verbs bool
+	// MaskedSwap says that with Verbs a swap is one operation (sim.Timed.MaskedSwap).
+	MaskedSwap bool
 	// QPs says which ranks share connections.
 	QPs QPs
 	// Coroutines is the number of ranks, one after the other on a node, that are coroutines of
@@ -152,6 +154,8 @@ func (v *Virtual) Validate() error {
 		return fmt.Errorf("%d memory nodes, want 0 or more: %w", v.MemoryNodes, ErrConfig)
 	case v.Coroutines < 0:
 		return fmt.Errorf("%d coroutines a core, want 0 for none or more: %w", v.Coroutines, ErrConfig)
+	case v.MaskedSwap && !v.Verbs:
+		return fmt.Errorf("a masked swap is of verbs, and without them every swap is one operation: %w", ErrConfig)
 	case v.QPs != "" && !slices.Contains(AllQPs(), v.QPs):
 		return fmt.Errorf("connections per %q, want per one of %v: %w", v.QPs, AllQPs(), ErrConfig)
 	}
@@ -211,7 +215,7 @@ func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64
 	p := &virtualRun{ps: samples{}, byLock: lockSamples{}, limit: limit}
 	cfg.virtual, cfg.Topology = p, v.Topology
 	t := sim.Timed{
-		Node: nodes(v.Topology), MemoryNodes: v.MemoryNodes, Model: model, Verbs: v.Verbs,
+		Node: nodes(v.Topology), MemoryNodes: v.MemoryNodes, Model: model, Verbs: v.Verbs, MaskedSwap: v.MaskedSwap,
 		PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong),
 	}
 	t.Tick = func(now int64) error {

@@ -28,6 +28,7 @@ type layout struct {
 	memoryNodes int
 	colocated   bool
 	verbs       bool
+	maskedSwap  bool
 	qps         string
 	coroutines  int
 
@@ -49,6 +50,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.DurationSliceVar(&l.poll, "poll", nil, "sim: first and longest pause between polls of a far word (default 1us,100us, as in MPI jobs)")
 	f.BoolVar(&l.colocated, "colocated", false, "sim: memory nodes lie on the nodes of the ranks, the first on the first")
 	f.BoolVar(&l.verbs, "verbs", false, "sim: windows are on InfiniBand verbs and not on MPI, and polls have no pauses")
+	f.BoolVar(&l.maskedSwap, "masked-swap", false, "sim: with --verbs a swap is one operation, as a masked CAS, and no loop")
 	f.StringVar(&l.qps, "qps", string(bench.PerThread), "sim: connections to a node are of each thread, or shared per core or process; thread-pair: towards each thread there")
 	f.IntVar(&l.coroutines, "coroutines", 0, "sim: ranks that are coroutines of one core (default: each has a core)")
 	complete(cmd, "machine", bench.Machines()...)
@@ -58,7 +60,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 }
 
 // simulatedFlags go with the backend sim alone.
-var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "qps", "coroutines"}
+var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "masked-swap", "qps", "coroutines"}
 
 func qpsNames() (names []string) {
 	for _, q := range bench.AllQPs() {
@@ -176,6 +178,9 @@ func (l *layout) where(backend string) string {
 	if l.verbs {
 		text += ", verbs"
 	}
+	if l.maskedSwap {
+		text += " with masked swaps"
+	}
 	if q := bench.QPs(l.qps); q != bench.PerThread && q != "" {
 		text += ", connections per " + l.qps
 	}
@@ -207,7 +212,7 @@ func (l *layout) virtual(ranks int) (bench.Virtual, error) {
 func (l *layout) setting() bench.Virtual {
 	return bench.Virtual{
 		Machine: l.model, Band: l.band, MemoryNodes: l.memoryNodes, Colocated: l.colocated,
-		Verbs: l.verbs, QPs: bench.QPs(l.qps), Coroutines: l.coroutines,
+		Verbs: l.verbs, MaskedSwap: l.maskedSwap, QPs: bench.QPs(l.qps), Coroutines: l.coroutines,
 	}
 }
 

@@ -54,6 +54,8 @@ type Timed struct {
 	// ([rma.Emulate]). A CPU reads the far words of its node; all else on them goes through
 	// the NIC, in a job of one node too.
 	Verbs bool
+	// MaskedSwap says that with Verbs a swap is one operation, the masked CAS of some NICs.
+	MaskedSwap bool
 	// Messages and Device are names of windows. A Put of the former, into the mailbox of
 	// another rank, is a message, and the words of the latter are in the memory of NICs.
 	Messages, Device []string
@@ -228,7 +230,7 @@ func (k *clock) open(c *Comm, s *segment) (rma.Transport, rma.Caps) {
 	if !k.Verbs {
 		return t, rma.Caps{NativeSwap: true, AtomicPut: true}
 	}
-	caps := rma.Caps{CPUReads: true}
+	caps := rma.Caps{CPUReads: true, NativeSwap: k.MaskedSwap}
 	return rma.Emulate(t, caps), caps
 }
 

@@ -80,14 +80,15 @@ func TestFarWordsOnTheWire(t *testing.T) {
 		return err
 	}
 	for _, x := range []struct {
-		verbs bool
-		want  map[rma.Kind]int
+		verbs, masked bool
+		want          map[rma.Kind]int
 	}{
-		{false, map[rma.Kind]int{rma.KindFetchAndOp: 4, rma.KindAccumulate: 1}},
-		{true, map[rma.Kind]int{rma.KindGet: 2, rma.KindCompareAndSwap: 3, rma.KindFetchAndOp: 1}},
+		{false, false, map[rma.Kind]int{rma.KindFetchAndOp: 4, rma.KindAccumulate: 1}},
+		{true, false, map[rma.Kind]int{rma.KindGet: 2, rma.KindCompareAndSwap: 3, rma.KindFetchAndOp: 1}},
+		{true, true, map[rma.Kind]int{rma.KindGet: 2, rma.KindCompareAndSwap: 1, rma.KindFetchAndOp: 2}},
 	} {
 		m := watch()
-		e := run(t, sim.Timed{Node: layout(2, 1), MemoryNodes: 1, Verbs: x.verbs, Model: m}, words("far", rma.Far, rma.MemoryNodes, 4), ops)
+		e := run(t, sim.Timed{Node: layout(2, 1), MemoryNodes: 1, Verbs: x.verbs, MaskedSwap: x.masked, Model: m}, words("far", rma.Far, rma.MemoryNodes, 4), ops)
 		require.Equal(t, x.want, m.kinds, "verbs: %v", x.verbs)
 		require.EqualValues(t, 1, e.Memory.Polls)
 		require.Zero(t, e.Ranks.Total()+e.Messages)

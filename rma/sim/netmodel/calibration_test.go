@@ -24,6 +24,7 @@ type row struct {
 	tolerance     float64 // relative
 	fit           bool    // a constant was set by this figure; else the figure follows from others
 	atMost        bool    // measured is a bound
+	atLeast       bool    // and so here
 	known         float64 // of an unmet row: the model's value
 	unmet         string
 }
@@ -43,6 +44,9 @@ func check(t *testing.T, rows []row) {
 		if r.atMost {
 			bound = "< "
 		}
+		if r.atLeast {
+			bound = "> "
+		}
 		if r.unmet != "" {
 			note = " NOT MET: " + r.unmet
 		}
@@ -51,6 +55,9 @@ func check(t *testing.T, rows []row) {
 		met := math.Abs(d) <= r.tolerance
 		if r.atMost {
 			met = d <= 0
+		}
+		if r.atLeast {
+			met = d >= 0
 		}
 		switch {
 		case r.unmet != "" && met:

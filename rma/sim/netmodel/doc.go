@@ -100,6 +100,10 @@
 //     median client of DSLR+ does not suffer from the polls of others. A queue lock without
 //     DecLock's local locks makes 1.12 operations an acquire, not 1.10, and beats CASLock
 //     with 24 clients too, since the CPU time of maps and mutexes is not known.
+//   - cx3, ALock: MCS and a spin lock come out alike at 100 locks, both bound by the atomic unit;
+//     the paper has MCS close to ALock there.
+//   - cx6, CIDER: an MCS lock beats optimistic updates by the paper's factor if a swap is one
+//     operation, as the masked CAS that the paper uses. As a loop of CAS it does not at all.
 //
 // Loopback needs no constant of its own for ALock's figure 1: with a connection from each
 // thread to each, a spin lock on one cx3 peaks at 6 threads and makes half of that with 16,

@@ -89,7 +89,8 @@ func (s setting) run(t *testing.T, m *Machine, p protocol) found {
 	end := s.ms * 1e6
 	var from, to sim.Elapsed // of the measurement
 	var times []int64
-	tries, tried := 0, 0 // so far, and in the measurement
+	inside := make([]int, s.locks) // readers, or -1
+	tries, tried := 0, 0           // so far, and in the measurement
 	_, err := sim.Timed{Node: ranks, MemoryNodes: 1, Verbs: true, Messages: []string{"mail"}, Model: net}.Run(func(c rma.Comm) error {
 		k := &lockClient{tries: &tries, rng: rand.New(rand.NewPCG(1, uint64(c.Rank())))}
 		k.c, _ = sim.Of(c)
@@ -113,6 +114,14 @@ func (s setting) run(t *testing.T, m *Machine, p protocol) found {
 			if err := p.acquire(k, id, excl); err != nil {
 				return err
 			}
+			if inside[id] != 0 && (excl || inside[id] < 0) {
+				t.Error("the lock does not exclude")
+			}
+			if excl {
+				inside[id] = -1
+			} else {
+				inside[id]++
+			}
 			for range s.accesses {
 				if excl {
 					data.Put(1, 0, id)
@@ -122,6 +131,11 @@ func (s setting) run(t *testing.T, m *Machine, p protocol) found {
 				if err := data.Flush(0); err != nil {
 					return err
 				}
+			}
+			if excl {
+				inside[id] = 0
+			} else {
+				inside[id]--
 			}
 			if err := p.release(k, id, excl); err != nil {
 				return err
