@@ -36,6 +36,13 @@
 // over it, in one MPI_Win_lock_all epoch for the window's lifetime; a Flush is one
 // crossing into C for all operations towards its target.
 //
+// # Memory nodes
+//
+// With Config.MemoryNodes some ranks of the job only serve, inside [Open] or [Config.Run]:
+// docs/cluster.md says which. All operations on windows of Spec.Hosts rma.MemoryNodes go
+// through MPI, on one host too. The ranks that serve are in no communicator that the program
+// sees. To open such a window takes a message to the memory nodes more than another one does.
+//
 // # Waiting
 //
 // A rank that awaits a word in node memory watches it for 3000 reads (about 1 us),
@@ -44,7 +51,8 @@
 // with far ranks, whose writes wake no sleeper, it lets MPI progress between looks and
 // takes naps of at most a sixteenth of the time waited, 200 us at most. A far word
 // is polled, one remote operation each, with a pause that doubles from 1 us to
-// 100 us.
+// 100 us. A wait for two words sleeps where both are near: on one part as for one word, on two
+// parts for 200 us at a time.
 //
 // In collective calls a rank yields for 2 ms and then naps. Under MPICH, whose calls spin,
 // a rank naps at once where ranks exceed cores. It also waits for the results of its
@@ -68,5 +76,5 @@
 // and returns rma.ErrPeer if not. An operation towards a dead rank hangs inside MPI. When
 // a call has not returned for 60 s a watchdog ends the process with a message that names
 // the rank (Config.FlushTimeout, or RMALOCK_FLUSH_TIMEOUT as a Go duration). See
-// docs/death.md.
+// docs/death.md. The death of a memory node ends the job, with a message that names it.
 package mpi
