@@ -22,10 +22,14 @@ var (
 	// it held the lock for longer than its lease. Others may have held the lock since: what
 	// the caller wrote under it may be lost, or wrong. The caller does not hold the lock.
 	ErrLeaseLost = errors.New("lock: the lease ran out while the lock was held")
-	// ErrOwnerDied is returned by Lock, with the lock held, when the holder before died or
-	// lost its lease: what it guards may be half written. The caller repairs it, or gives up,
+	// ErrOwnerDied is returned by Lock, with the lock held, when a holder before may have died,
+	// or lost its lease: what the lock guards may be half written. The caller repairs it, or gives up,
 	// and calls Unlock.
-	ErrOwnerDied = errors.New("lock: held; the holder before died in it")
+	ErrOwnerDied = errors.New("lock: held; a holder before may have died in it")
+	// ErrGiveWay is returned by Lock of a caller that holds other locks of the table, when it
+	// has waited for so long that ranks may wait for each other. The lock is not held. The
+	// caller lets go of all its locks, and begins again.
+	ErrGiveWay = errors.New("lock: not taken; let go of all locks and begin again")
 	// ErrConfig is wrapped by errors about a lock's configuration.
 	ErrConfig = errors.New("lock: bad configuration")
 )

@@ -1,0 +1,188 @@
+package dslr
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A Release says how a rank releases a ticket within its lease.
+type Release uint8
+
+const (
+	// ReleaseByAdd is one FetchAndOp, as the paper has it. It is safe if an operation takes
+	// effect within one lease after the rank has looked at its clock.
+	ReleaseByAdd Release = iota
+	// ReleaseByCAS is a CompareAndSwap, and one more for each rank that draws a ticket
+	// meanwhile. It is safe however long a rank is stopped.
+	ReleaseByCAS
+)
+
+// A Reset says how the designated rank resets the counters: section 4.9.
+type Reset uint8
+
+const (
+	// ResetDrained resets as soon as all valid tickets are released.
+	ResetDrained Reset = iota
+	// ResetExact is the paper's: it fails while other ranks draw tickets and take them back.
+	ResetExact
+)
+
+// Config of a Table. Times are in nanoseconds.
+type Config struct {
+	Locks int // number of locks; 0 means 1
+	Home  int // host of lock 0; lock id is at (Home+id) mod the number of hosts
+	// Lease is how long a rank may hold a lock; 0 means 10 ms. After twice the lease without
+	// a release other ranks take it for dead.
+	Lease int64
+	// MaxSlots is the most leases that one holder may take together (LockFor); 0 means 1.
+	MaxSlots int64
+	// Updates makes room for update locks: six counters of 10 bits in place of four of 15.
+	Updates bool
+	// CountMax is the number of tickets of a kind after which the counters are reset; 0 means
+	// 16,384, or 512 with Updates. Ranks times MaxSlots must be less.
+	CountMax int
+	// Omega is the pause between two looks at the word for each ticket ahead. 0 leaves the
+	// pace to the backend. The paper has 5 us on InfiniBand.
+	Omega int64
+	// BackoffFirst and BackoffLast bound the random pause after a failure, R and L of
+	// appendix A.3; 0 means 10 us and 10 ms, less than 0 none.
+	BackoffFirst, BackoffLast int64
+	Release                   Release
+	Reset                     Reset
+}
+
+// layout is a copy of the word's layout.
+func (c *Config) layout() layout {
+	if c.Updates {
+		return sixCounters
+	}
+	return fourCounters
+}
+
+// validate refuses nonsense and fills in the defaults.
+func (c *Config) validate(hosts, ranks int, l layout) error {
+	if c.Locks == 0 {
+		c.Locks = 1
+	}
+	if c.Lease == 0 {
+		c.Lease = int64(10 * time.Millisecond)
+	}
+	if c.MaxSlots == 0 {
+		c.MaxSlots = 1
+	}
+	if c.CountMax == 0 {
+		c.CountMax = int(l.countMax)
+	}
+	if c.BackoffFirst == 0 {
+		c.BackoffFirst = int64(10 * time.Microsecond)
+	}
+	if c.BackoffLast == 0 {
+		c.BackoffLast = int64(10 * time.Millisecond)
+	}
+	switch {
+	case c.Locks < 0:
+		return fmt.Errorf("dslr: Config.Locks is %d, want at least 1: %w", c.Locks, lock.ErrConfig)
+	case c.Home < 0 || c.Home >= hosts:
+		return fmt.Errorf("dslr: Config.Home is %d, want a host from 0 to %d: %w", c.Home, hosts-1, lock.ErrConfig)
+	case c.Lease < 0 || c.Omega < 0:
+		return fmt.Errorf("dslr: Config.Lease is %d and Omega %d, want no negative times: %w", c.Lease, c.Omega, lock.ErrConfig)
+	case c.MaxSlots < 1:
+		return fmt.Errorf("dslr: Config.MaxSlots is %d, want at least 1: %w", c.MaxSlots, lock.ErrConfig)
+	case c.CountMax < 1 || int64(c.CountMax) > l.countMax:
+		return fmt.Errorf("dslr: Config.CountMax is %d, want 1 to %d: %w", c.CountMax, l.countMax, lock.ErrConfig)
+	case int64(ranks)*c.MaxSlots >= l.countMax:
+		return fmt.Errorf("dslr: %d ranks with up to %d slots may draw more than %d tickets at once, the room in a counter: %w",
+			ranks, c.MaxSlots, l.countMax, lock.ErrConfig)
+	case c.Release > ReleaseByCAS || c.Reset > ResetExact:
+		return fmt.Errorf("dslr: Config.Release is %d and Reset %d, which do not exist: %w", c.Release, c.Reset, lock.ErrConfig)
+	}
+	return nil
+}
+
+func init() {
+	lock.Register(lock.Info{
+		Name:     "dslr",
+		Title:    "DSLR, a bakery of tickets in one word, for readers and writers, with leases",
+		Shared:   true,
+		Fair:     "in the order of the tickets; readers between two writers in any order",
+		Recovers: true,
+		Params: []lock.Param{
+			{Name: "LEASE", Help: "how long a rank may hold the lock, as in 10ms, the default"},
+			{Name: "COUNTMAX", Help: "tickets of a kind between two resets; default 16384"},
+			{Name: "OMEGA", Help: "pause between two looks for each ticket ahead, as in 5us; default 0, the backend's pace"},
+			{Name: "BACKOFF", Help: "longest pause after a failure, as in 10ms, the default; 0 for none"},
+			{Name: "RELEASE", Help: "add, as the paper has it, the default; or cas, safe for ranks that are stopped for long"},
+			{Name: "RESET", Help: "drained, the default; or exact, as the paper has it"},
+			{Name: "UPDATES", Help: "on: room for update locks; default off"},
+		},
+		Open: func(c rma.Comm, n, home int) (lock.Table, error) { return New(c, Config{Locks: n, Home: home}) },
+		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
+			cfg, err := parse(s.Params)
+			if err != nil {
+				return nil, err
+			}
+			cfg.Locks, cfg.Home = s.Locks, s.Home
+			return New(c, cfg)
+		},
+	})
+}
+
+// parse makes a Config of the lock's parameters.
+func parse(params map[string]string) (Config, error) {
+	var cfg Config
+	for name, text := range params {
+		var err error
+		switch name {
+		case "LEASE":
+			cfg.Lease, err = duration(text)
+		case "OMEGA":
+			cfg.Omega, err = duration(text)
+		case "BACKOFF":
+			if cfg.BackoffLast, err = duration(text); cfg.BackoffLast == 0 {
+				cfg.BackoffLast = -1
+			}
+		case "COUNTMAX":
+			cfg.CountMax, err = strconv.Atoi(text)
+		case "RELEASE":
+			err = choose(text, []string{ReleaseByAdd: "add", ReleaseByCAS: "cas"}, (*uint8)(&cfg.Release))
+		case "RESET":
+			err = choose(text, []string{ResetDrained: "drained", ResetExact: "exact"}, (*uint8)(&cfg.Reset))
+		case "UPDATES":
+			cfg.Updates = text == "on"
+			if text != "on" && text != "off" {
+				err = fmt.Errorf("want on or off")
+			}
+		}
+		if err != nil {
+			return cfg, fmt.Errorf("dslr: %s is %q: %w (%w)", name, text, lock.ErrConfig, err)
+		}
+	}
+	return cfg, nil
+}
+
+// duration reads a time as nanoseconds.
+func duration(text string) (int64, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("want no negative time")
+	}
+	return int64(d), err
+}
+
+// choose reads one of some names as its index.
+func choose(text string, names []string, into *uint8) error {
+	for i, name := range names {
+		if text == name {
+			*into = uint8(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("want one of %v", names)
+}

@@ -1,0 +1,137 @@
+package dslr
+
+import "github.com/rmalock/rmalock/rma"
+
+// reset is the designated rank's part of section 4.9, after its own ticket is released: when
+// all tickets before are released too, the word becomes zero, of the next generation (L3:7).
+// It takes ranks that do not release theirs for two leases for dead.
+func (t *Table) reset(k *ticket, v int64) error {
+	l := t.layout
+	released, moved := l.released(), t.c.Now()
+	for try := 0; v&l.gen.Mask() == k.prev&l.gen.Mask(); try++ {
+		if zero, ok := t.resetTo(k, v); ok {
+			found, err := t.w.CompareAndSwapFlush(zero, v, k.home, k.disp)
+			if err != nil || found == v {
+				return err
+			}
+			v = found
+			continue
+		}
+		now, next, err := t.look(k, v, moved)
+		if err != nil {
+			return err
+		}
+		if next&released != v&released {
+			moved = t.c.Now()
+		} else if now-moved >= t.patience(k, next) {
+			return t.force(k, next)
+		}
+		v = next
+	}
+	return nil
+}
+
+// resetTo is what the word becomes if all tickets up to this one are released in v. What lies
+// above them are draws that their ranks take back, unless they see the next generation.
+// The paper's CompareAndSwap takes the one value that has no such draws, and fails while
+// there are some.
+func (t *Table) resetTo(k *ticket, v int64) (zero int64, ok bool) {
+	l := t.layout
+	for b := range kinds {
+		last := l.max[b].Get(k.prev)
+		if b == k.kind {
+			last += k.slots
+		}
+		if l.n[b].Get(v) < last || t.cfg.Reset == ResetExact && l.max[b].Get(v) != last {
+			return 0, false
+		}
+	}
+	return l.zero(v), true
+}
+
+// force makes the word zero though tickets are not released (L1:8, L1:22).
+func (t *Table) force(k *ticket, v int64) error {
+	l := t.layout
+	_, err := t.w.CompareAndSwapFlush(l.zero(l.died.With(v, 1)), v, k.home, k.disp)
+	return err
+}
+
+// A freeze is what a rank remembers of a word that waits for its reset.
+type freeze struct {
+	word  int64 // its released counters when the rank first met it
+	moved int64 // and the moment after that
+	met   bool
+}
+
+// bounce takes a draw on a frozen word back (L1:5, L1:19), which was prev before it. now is a
+// moment before the draw.
+func (t *Table) bounce(k *ticket, prev, now int64, f *freeze) error {
+	added := k.slots << t.layout.max[k.kind].Shift
+	v, err := t.takeBack(k, prev+added, added)
+	if err != nil {
+		return err
+	}
+	return t.thaw(k, v, now, f)
+}
+
+// thaw resets a frozen word v in place of a dead rank, if the counters have stood still since
+// the rank met them first (L1:7, L1:21): for two leases, with leases of several slots as many
+// times as there are tickets.
+func (t *Table) thaw(k *ticket, v, now int64, f *freeze) error {
+	l := t.layout
+	if released := v & l.released(); !f.met || f.word != released {
+		f.word, f.moved, f.met = released, t.c.Now(), true
+		return nil
+	}
+	patience := 2 * t.cfg.Lease
+	if t.cfg.MaxSlots > 1 {
+		patience *= max(1, l.outstanding(v))
+	}
+	if !l.frozen(v) || now-f.moved < patience {
+		return nil
+	}
+	return t.force(k, v)
+}
+
+// takeBack subtracts what the rank has added to the word, which it left at v. A
+// CompareAndSwap sees if a reset has taken it back already; a FetchAndOp of -1, as in the
+// paper, then borrows from the counter beside it. It returns the word after it.
+func (t *Table) takeBack(k *ticket, v, added int64) (int64, error) {
+	gen := t.layout.gen.Mask()
+	for was := v & gen; v&gen == was; {
+		found, err := t.w.CompareAndSwapFlush(v-added, v, k.home, k.disp)
+		if err != nil {
+			return 0, err
+		}
+		if found == v {
+			return v - added, nil
+		}
+		v = found
+	}
+	return v, nil
+}
+
+// backOff pauses after the rank has failed for the failures'th time in a row: appendix A.3.
+func (t *Table) backOff(k *ticket, failures int) error {
+	most := min(t.cfg.BackoffFirst<<min(failures, 40), t.cfg.BackoffLast)
+	if most <= 0 {
+		v, err := t.w.GetFlush(k.home, k.disp)
+		if err != nil || !t.layout.frozen(v) {
+			return err
+		}
+		_, _, err = t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(v), t.c.Now()+2*t.cfg.Lease)
+		return err
+	}
+	t.c.Sleep(t.draw(most))
+	return nil
+}
+
+// draw is a random number from 0 to most, by xorshift64*.
+func (t *Table) draw(most int64) int64 {
+	x := t.random
+	x ^= x >> 12
+	x ^= x << 25
+	x ^= x >> 27
+	t.random = x
+	return int64((x * 0x2545F4914F6CDD1D >> 1) % uint64(most+1))
+}

@@ -1,0 +1,59 @@
+package dslr
+
+// A ticket is what a rank has drawn on a lock: the word as it was before (prev in Algorithm
+// 1), and what follows from it.
+type ticket struct {
+	id, home, disp int
+	kind           kind
+	slots          int64 // tickets drawn at once, with as many leases: section 5.1
+	prev           int64 // the word before the draw
+	mask, want     int64 // the ticket is served while word&mask == want
+	resets         bool  // the ticket crosses COUNT_MAX: its owner resets (L1:10, L1:24)
+
+	since   int64 // the last moment at which the rank knew that it was not served
+	word    int64 // the word as the rank saw it last
+	ownDied bool  // the word says that a holder before died
+}
+
+// drawn fills in a ticket from the word before the draw.
+func (t *Table) drawn(k *ticket, prev int64) {
+	l := t.layout
+	k.prev, k.word = prev, prev+k.slots<<l.max[k.kind].Shift
+	k.mask, k.want = l.gen.Mask(), prev&l.gen.Mask()
+	for _, b := range before[k.kind] {
+		k.mask |= l.n[b].Mask()
+		k.want = l.n[b].With(k.want, l.max[b].Get(prev))
+	}
+	max := l.max[k.kind].Get(prev)
+	k.resets = max < l.countMax && max+k.slots >= l.countMax
+	k.ownDied = l.died.Get(prev) != 0
+}
+
+// served reports whether the ticket is served in v (L2:5 to L2:10). A value of later: it is
+// served still, and nobody has passed it over.
+func (k *ticket) served(v int64) bool { return v&k.mask == k.want }
+
+// passedOver reports whether the ticket will never be served (L2:3). A shared ticket looks at
+// no shared counter, unlike the paper's: siblings may be released before it.
+func (t *Table) passedOver(k *ticket, v int64) bool {
+	l := t.layout
+	if v&l.gen.Mask() != k.prev&l.gen.Mask() {
+		return true
+	}
+	for _, b := range before[k.kind] {
+		if l.n[b].Get(v) > l.max[b].Get(k.prev) {
+			return true
+		}
+	}
+	return false
+}
+
+// ahead is the number of tickets before this one that are not released in v: wait_count of
+// L2:20.
+func (t *Table) ahead(k *ticket, v int64) int64 {
+	l, n := t.layout, int64(0)
+	for b := range kinds {
+		n += max(0, l.max[b].Get(k.prev)-l.n[b].Get(v))
+	}
+	return n
+}

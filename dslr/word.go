@@ -1,0 +1,120 @@
+package dslr
+
+import "github.com/rmalock/rmalock/rma"
+
+// A kind is what a ticket is for.
+type kind uint8
+
+const (
+	exclusive kind = iota
+	shared
+	update // section 5.2: reads beside shared tickets before it, and excludes all behind it
+	kinds
+)
+
+// A layout is a lock's word: a counter of released tickets, n, and one of tickets given out,
+// max, for each kind; Figure 3, and Figure 7 with update locks. All zero is a free lock.
+type layout struct {
+	n, max [kinds]rma.Field
+	// gen counts the resets, modulo 8. With it no operation on an old value of the word
+	// succeeds on a new one that looks the same. The paper has none.
+	gen rma.Field
+	// died says that an exclusive or update ticket was passed over: its holder may have
+	// died in the middle. The paper has none.
+	died rma.Field
+	// countMax is COUNT_MAX: at a max of it or more the counters are to be reset, and no
+	// ticket is given out.
+	countMax int64
+}
+
+var (
+	// fourCounters has 15 bits for each counter, where the paper has 16 and neither gen nor
+	// died.
+	fourCounters = layout{
+		died: rma.Field{Name: "died", Shift: 63, Bits: 1},
+		gen:  rma.Field{Name: "gen", Shift: 60, Bits: 3},
+		n: [kinds]rma.Field{
+			exclusive: {Name: "nX", Shift: 45, Bits: 15},
+			shared:    {Name: "nS", Shift: 30, Bits: 15},
+		},
+		max: [kinds]rma.Field{
+			exclusive: {Name: "maxX", Shift: 15, Bits: 15},
+			shared:    {Name: "maxS", Shift: 0, Bits: 15},
+		},
+		countMax: 1 << 14,
+	}
+	sixCounters = layout{
+		died: rma.Field{Name: "died", Shift: 63, Bits: 1},
+		gen:  rma.Field{Name: "gen", Shift: 60, Bits: 3},
+		n: [kinds]rma.Field{
+			update:    {Name: "nU", Shift: 50, Bits: 10},
+			exclusive: {Name: "nX", Shift: 40, Bits: 10},
+			shared:    {Name: "nS", Shift: 30, Bits: 10},
+		},
+		max: [kinds]rma.Field{
+			update:    {Name: "maxU", Shift: 20, Bits: 10},
+			exclusive: {Name: "maxX", Shift: 10, Bits: 10},
+			shared:    {Name: "maxS", Shift: 0, Bits: 10},
+		},
+		countMax: 1 << 9,
+	}
+)
+
+// before says which kinds of tickets given out before one of a kind must be released first.
+var before = [kinds][]kind{
+	exclusive: {exclusive, update, shared},
+	shared:    {exclusive, update},
+	update:    {exclusive, update},
+}
+
+// fields are the word's fields as rma shows them.
+func (l *layout) fields() []rma.Field {
+	out := []rma.Field{l.died, l.gen}
+	for _, f := range [...]rma.Field{
+		l.n[update], l.n[exclusive], l.n[shared], l.max[update], l.max[exclusive], l.max[shared],
+	} {
+		if f.Bits > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// released is the part of a word that changes when a ticket is released or the word is reset.
+func (l *layout) released() int64 {
+	return l.gen.Mask() | l.n[exclusive].Mask() | l.n[shared].Mask() | l.n[update].Mask()
+}
+
+// frozen reports whether the word waits for its reset (L1:4, L1:18).
+func (l *layout) frozen(v int64) bool {
+	for k := range kinds {
+		if l.max[k].Get(v) >= l.countMax {
+			return true
+		}
+	}
+	return false
+}
+
+// open reports whether a ticket of a kind that is drawn at v is served at once.
+func (l *layout) open(v int64, k kind) bool {
+	for _, b := range before[k] {
+		if l.n[b].Get(v) != l.max[b].Get(v) {
+			return false
+		}
+	}
+	return !l.frozen(v)
+}
+
+// outstanding is the number of tickets that are drawn and not released.
+func (l *layout) outstanding(v int64) int64 {
+	n := int64(0)
+	for k := range kinds {
+		n += l.max[k].Get(v) - l.n[k].Get(v)
+	}
+	return n
+}
+
+// zero is the word after a reset of v.
+func (l *layout) zero(v int64) int64 {
+	return l.gen.With(v&l.died.Mask(), l.gen.Get(v)+1)
+}
