@@ -12,6 +12,7 @@ type Field struct {
 	Name  string // as in the paper; appears in traces
 	Shift uint8
 	Bits  uint8
+	Wraps bool // a Sum may carry out of it: a search does not report it
 }
 
 // Mask has the field's bits set.
@@ -66,7 +67,7 @@ func (w *Word) Format(v int64) string {
 }
 
 // Carried is the name of the lowest field that a Sum of operand overflows or underflows, ""
-// for none. The operand is taken for a sum of parts, one for each field: each part is the
+// for none; fields that wrap do not count. The operand is taken for a sum of parts, one for each field: each part is the
 // number nearest to 0 that has the field's bits.
 func (w *Word) Carried(before, operand int64) string {
 	left := operand
@@ -76,7 +77,7 @@ func (w *Word) Carried(before, operand int64) string {
 		}
 		part := left << (64 - int(f.Shift) - int(f.Bits)) >> (64 - int(f.Bits)) // signed
 		left -= part << f.Shift
-		if sum := f.Get(before) + part; sum < 0 || sum > f.max() {
+		if sum := f.Get(before) + part; (sum < 0 || sum > f.max()) && !f.Wraps {
 			return f.Name
 		}
 	}

@@ -16,8 +16,9 @@ func (k *clock) elapsedSoFar() Elapsed {
 	return e
 }
 
-func (k *clock) keepWindows()                     {}
-func (k *clock) memoiseRanks(Snapshotter)         {}
+func (k *clock) keepWindows(*rank)                {}
+func (k *clock) watch(Watcher)                    {}
+func (k *clock) memoiseRanks(*rank, Snapshotter)  {}
 func (k *clock) declareHome(*rank, func() uint64) {}
 func (k *clock) seeVisible()                      {}
 func (k *clock) markTrace(*rank, string, []any)   {}

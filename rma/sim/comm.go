@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rmalock/rmalock/rma"
@@ -23,6 +24,7 @@ type group struct {
 	where   []int32 // rank -> index in nodes
 	arrived int
 	brought []any
+	combine func(brought []any) any // of the collective call
 }
 
 // newGroup makes a group whose rank i lies on the node named node[i].
@@ -35,10 +37,13 @@ func newGroup(ranks []*rank, node []int) *group {
 // mates reports whether two ranks share memory.
 func (g *group) mates(a, b int) bool { return g.where[a] == g.where[b] }
 
-// meet is a collective call: the last rank to enter it runs combine on the values of all,
-// and all return its result. An error of combine is every rank's.
+// meet is a collective call: the last living rank to enter it runs combine on the values of
+// all, nil for the dead, and all return its result. An error of combine is every rank's.
 func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 	g, w := c.g, c.r.w
+	if c.r.generation > 0 && !c.r.begun {
+		return nil, fmt.Errorf("sim: rank %d is a successor, whose collective calls before Begin the others have made: %w", c.r.id, errors.ErrUnsupported)
+	}
 	w.engine.enter(c.r)
 	if w.failed != nil {
 		return nil, w.peer()
@@ -46,21 +51,12 @@ func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 	if g.arrived == 0 {
 		g.brought = make([]any, len(g.ranks)) // not reused: slow ranks still read the last one
 	}
-	g.brought[c.rank] = v
+	g.brought[c.rank], g.combine = v, combine
 	g.arrived++
-	if g.arrived < len(g.ranks) {
+	if g.arrived < g.living() {
 		c.r.park(meeting)
 	} else {
-		g.arrived = 0
-		var out any
-		if combine != nil {
-			out = combine(g.brought)
-		}
-		g.brought = nil
-		for _, r := range g.ranks {
-			r.met = out
-		}
-		w.engine.met(g, c.r)
+		g.finish(c.r)
 	}
 	if w.failed != nil {
 		return nil, w.peer()
@@ -69,6 +65,34 @@ func (c *Comm) meet(v any, combine func(brought []any) any) (any, error) {
 		return nil, err
 	}
 	return c.r.met, nil
+}
+
+// finish ends a collective call; last is the rank that entered it last, or nil.
+func (g *group) finish(last *rank) {
+	g.arrived = 0
+	var out any
+	if g.combine != nil {
+		out = g.combine(g.brought)
+	}
+	g.brought, g.combine = nil, nil
+	for _, r := range g.ranks {
+		r.met = out
+	}
+	g.ranks[0].w.engine.met(g, last)
+}
+
+// living is the number of ranks that have not died.
+func (g *group) living() int {
+	n := len(g.ranks)
+	if g.ranks[0].w.dead == 0 {
+		return n
+	}
+	for _, r := range g.ranks {
+		if r.state == dead {
+			n--
+		}
+	}
+	return n
 }
 
 // Rank is of rma.Comm.
@@ -106,12 +130,16 @@ func (c *Comm) Combine(v any, f func(all []any) (any, error)) (any, error) {
 	})
 }
 
-// Allgather returns one slice to all ranks; it is not to be changed.
+// Allgather returns one slice to all ranks; it is not to be changed. Ranks that have died bring
+// zeros.
 func (c *Comm) Allgather(words []int64) ([]int64, error) {
 	out, err := c.meet(append([]int64(nil), words...), func(brought []any) any {
 		all := make([]int64, 0, len(words)*len(brought))
 		for r, v := range brought {
-			part := v.([]int64)
+			part, ok := v.([]int64)
+			if !ok {
+				part = make([]int64, len(words))
+			}
 			if len(part) != len(words) {
 				return fmt.Errorf("sim: Allgather of %d words at rank %d and of %d at rank %d: %w", len(words), c.rank, len(part), r, rma.ErrMismatch)
 			}
@@ -158,9 +186,12 @@ func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.r.generation > 0 {
+		return c.attach(spec)
+	}
 	out, err := c.meet(spec.Fingerprint(), func(brought []any) any {
 		for r, v := range brought {
-			if v != brought[c.rank] {
+			if v != nil && v != brought[c.rank] {
 				return fmt.Errorf("sim: window %q: rank %d and rank %d describe it differently; all ranks must pass the same Spec: %w",
 					spec.Name, c.rank, r, rma.ErrMismatch)
 			}
@@ -174,9 +205,34 @@ func (c *Comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, caps := c.r.w.engine.open(c, out.(*segment))
+	return c.window(spec, out.(*segment)), nil
+}
+
+// window is the caller's handle on a segment.
+func (c *Comm) window(spec rma.Spec, s *segment) *rma.Window {
+	t, caps := c.r.w.engine.open(c, s)
 	caps.Transport, caps.FarRanks = c.Describe(), len(c.g.nodes) > 1 || spec.Hosts == rma.MemoryNodes
-	return rma.New(rma.Config{Comm: c, Spec: spec, T: t, Caps: caps}), nil
+	return rma.New(rma.Config{Comm: c, Spec: spec, T: t, Caps: caps})
+}
+
+// attach opens, for a successor, the window that its predecessor opened by the same call.
+func (c *Comm) attach(spec rma.Spec) (*rma.Window, error) {
+	n := 0
+	for _, s := range c.r.w.segments {
+		if s.group != c.g {
+			continue
+		}
+		if n++; n <= c.r.attached {
+			continue
+		}
+		if s.spec.Fingerprint() != spec.Fingerprint() {
+			return nil, fmt.Errorf("sim: window %q: rank %d, a successor, describes it in another way than its predecessor did window %q: %w",
+				spec.Name, c.r.id, s.spec.Name, rma.ErrMismatch)
+		}
+		c.r.attached++
+		return c.window(spec, s), nil
+	}
+	return nil, fmt.Errorf("sim: window %q: rank %d, a successor, opens more windows than its predecessor: %w", spec.Name, c.r.id, rma.ErrMismatch)
 }
 
 // Of finds the simulated rank under any decorators of a Comm.

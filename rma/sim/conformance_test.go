@@ -23,7 +23,7 @@ func conform(t *testing.T, launch rmatest.Launch) {
 // launch runs the body of a suite once, as a job of a search whose schedule the
 // scheduler decides from the first operation on.
 func launch(s sim.Search, scheduler func() sim.Scheduler) rmatest.Launch {
-	s.MaxSteps = 1 << 30
+	s.MaxSteps, s.Ticks, s.TickNs = 1<<30, 1<<30, 50_000
 	return func(body func(rma.Comm) error) error {
 		_, f := s.Run(scheduler(), func(c rma.Comm) error {
 			job, _ := sim.Of(c)

@@ -15,14 +15,14 @@ func (c *Comm) End() error { return c.r.w.engine.endSchedule(c) }
 
 // Keep keeps the windows of the ranks for all executions of a search. All ranks call it
 // before the same Begin. At every Begin the windows hold what they held at this one.
-func (c *Comm) Keep() { c.r.w.engine.keepWindows() }
+func (c *Comm) Keep() { c.r.w.engine.keepWindows(c.r) }
 
 // Memoise lets an exhaustive search replay a rank from its memo tree in place of its code.
 // All ranks call it before the Begin at which windows are kept (Keep). Between Begin and
 // End the code of a rank must then depend on the answers of its windows alone. It must
 // change state outside the rank by Effect alone; outside saves and restores that state.
 // Before each Begin the rank restores its own state, and Start that outside.
-func (c *Comm) Memoise(outside Snapshotter) { c.r.w.engine.memoiseRanks(outside) }
+func (c *Comm) Memoise(outside Snapshotter) { c.r.w.engine.memoiseRanks(c.r, outside) }
 
 // A Snapshotter is the state that a check keeps outside the ranks.
 type Snapshotter interface {
@@ -34,6 +34,16 @@ type Snapshotter interface {
 
 // Start calls f at the start of each execution. One rank calls it, before Begin.
 func (c *Comm) Start(f func()) { c.r.w.engine.startWith(c.r, f) }
+
+// A Watcher is told of what is no rank's own step. What it does is part of the step.
+type Watcher interface {
+	Ticked(forced bool) // the clock has advanced; forced: nothing else could happen
+	Died(rank int)
+	Joined(rank int) // a successor takes the place of a dead rank
+}
+
+// Watch has the search tell w. One rank calls it, before Begin.
+func (c *Comm) Watch(w Watcher) { c.r.w.engine.watch(w) }
 
 // Effect calls f, which changes state that a check keeps outside the ranks.
 func (c *Comm) Effect(f func()) { c.r.w.engine.effectOutside(c.r, f) }
@@ -62,16 +72,20 @@ func (c *Comm) Extra(hash func() uint64) { c.r.w.engine.extraHash(hash) }
 // Fail ends the execution with an error that a check found.
 func (c *Comm) Fail(err error) { c.r.w.engine.failWith(c.r, err) }
 
-// Now is the virtual time. In a search it advances by a microsecond at every reading and at
-// every step.
+// Now is the virtual time. Between Begin and End of a search it advances by Search.TickNs with
+// each tick, and not otherwise: a rank that reads it often waits for the next tick.
 func (c *Comm) Now() int64 { return c.r.w.engine.now(c.r) }
 
-// Sleep suspends the rank: in virtual time for ns nanoseconds, in a search for as many steps
-// as the schedule says, while Now advances by ns.
+// Sleep suspends the rank for ns nanoseconds of virtual time. In a search without ticks, and
+// for an ns of 0 in any, it is a step that comes when the schedule says.
 func (c *Comm) Sleep(ns int64) { c.r.w.engine.sleep(c.r, ns) }
 
 // Elapsed is what the run has taken up to now, in virtual time; of a search it is zero.
 func (c *Comm) Elapsed() Elapsed { return c.r.w.engine.elapsedSoFar() }
+
+// Generation is the number of ranks that had the caller's place before it and died; see
+// [rma.Generation].
+func (c *Comm) Generation() int { return c.r.generation }
 
 // WorldRank is the caller's rank in the job, also on a part of it that Split made.
 func (c *Comm) WorldRank() int { return c.r.id }
@@ -81,6 +95,7 @@ type Counts struct {
 	Own, Mate, Far int // operations on ranks, by the distance of their target
 	Memory         int // operations on memory nodes
 	Awaits         int
+	Late           int // of these, ended by their limit
 	Backoffs       int
 }
 

@@ -35,8 +35,9 @@ type engine interface {
 type controls interface {
 	beginSchedule(c *Comm) error
 	endSchedule(c *Comm) error
-	keepWindows()
-	memoiseRanks(outside Snapshotter)
+	keepWindows(r *rank)
+	memoiseRanks(r *rank, outside Snapshotter)
+	watch(w Watcher)
 	startWith(r *rank, f func())
 	effectOutside(r *rank, f func())
 	declareHome(r *rank, state func() uint64)

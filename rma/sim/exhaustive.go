@@ -11,11 +11,16 @@ import (
 // sleep sets (Godefroid, LNCS 1032, chapters 5 and 6.2). Steps commute if they are of
 // different ranks, not on one word unless both read, and not both visible to the check.
 //
+// A tick commutes with the steps after which no rank reads the clock, unless nothing but the
+// tick could happen. A death commutes with what other ranks do, except die.
+//
 // With a bound on preemptions of 0 or more, a schedule may leave a rank that could continue
-// at most so often; then all orders are explored.
+// at most so often; then all orders are explored. Ticks, deaths, successors and operations
+// of the dead are no preemptions.
 //
 // At most 64 steps can come next. Sleep sets hold steps of the first 8 ranks, of the first 7
-// pending operations of each.
+// pending operations of each. With up to 4 ranks they hold ticks, deaths, limits and
+// operations of the dead too.
 func Exhaustive(preemptions int) *ExhaustiveSearch {
 	return &ExhaustiveSearch{bound: preemptions, seen: newTable()}
 }
@@ -33,6 +38,7 @@ type ExhaustiveSearch struct {
 	Limit  int64 // executions after which the search gives up; 0 for none
 	Left   bool  // the search gave up
 	runs   int64
+	ranks  int
 }
 
 // frame is a state of the present execution.
@@ -42,7 +48,9 @@ type frame struct {
 	open    uint64 // steps to explore, by index
 	done    uint64 // explored already, or asleep
 	visible uint64 // those of done that were visible to the check
+	timed   uint64 // those of done after which a rank read the clock
 	used    int    // preemptions
+	last    int    // rank whose own step was the last one
 }
 
 // States is the number of states seen.
@@ -72,7 +80,7 @@ func (x *ExhaustiveSearch) branches() bool {
 
 // Next is of Scheduler.
 func (x *ExhaustiveSearch) Next(s *State) int {
-	x.state = s
+	x.state, x.ranks = s, s.Ranks
 	d := s.Depth
 	if d < len(x.frames) {
 		f := &x.frames[d]
@@ -108,7 +116,7 @@ func (x *ExhaustiveSearch) push(s *State) *frame {
 		x.frames = append(x.frames, frame{})
 	}
 	f := &x.frames[len(x.frames)-1]
-	*f = frame{steps: append(f.steps[:0], s.Steps...)}
+	*f = frame{steps: append(f.steps[:0], s.Steps...), last: s.Last}
 	for i := range s.Steps {
 		if !s.Steps[i].Idle {
 			f.open |= 1 << i
@@ -117,13 +125,18 @@ func (x *ExhaustiveSearch) push(s *State) *frame {
 	return f
 }
 
-// note notes whether the last step was visible to the check.
+// note notes whether the last step was visible to the check, and whether it read the clock.
 func (x *ExhaustiveSearch) note() {
 	f := &x.frames[min(x.state.Depth, len(x.frames))-1]
 	if x.state.Visible {
 		f.visible |= 1 << f.choice
 	} else {
 		f.visible &^= 1 << f.choice
+	}
+	if x.state.Timed {
+		f.timed |= 1 << f.choice
+	} else {
+		f.timed &^= 1 << f.choice
 	}
 }
 
@@ -133,25 +146,41 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 	if x.bound >= 0 || s.Counted {
 		return
 	}
-	did, saw := parent.steps[parent.choice], parent.visible>>parent.choice&1
+	did, saw, timed := parent.steps[parent.choice], parent.visible>>parent.choice&1, parent.timed>>parent.choice&1
 	for b := parent.done &^ (1 << parent.choice); b != 0; b &= b - 1 {
 		i := bits.TrailingZeros64(b)
 		u := &parent.steps[i]
-		vis := parent.visible >> i & 1
-		if !commute(u, &did) || vis&saw == 1 || bit(u) == 0 {
+		vis, looks := parent.visible>>i&1, parent.timed>>i&1
+		if !commute(u, &did) || vis&saw == 1 || x.bit(u) == 0 || u.Kind == StepTick && timed == 1 || did.Kind == StepTick && looks == 1 {
 			continue
 		}
 		for j := range s.Steps {
-			if s.Steps[j].Rank == u.Rank && s.Steps[j].OpIndex == u.OpIndex {
+			if u.is(&s.Steps[j]) {
 				f.done |= 1 << j
 				f.visible |= vis << j
+				f.timed |= looks << j
 			}
 		}
 	}
 }
 
-// commute reports whether the order of two steps makes no difference.
+// is reports whether two steps are the same in different states. A tick that must come is
+// another one.
+func (a *Step) is(b *Step) bool {
+	return a.Rank == b.Rank && a.OpIndex == b.OpIndex && a.Kind == b.Kind && (a.Kind != StepTick || a.Must == b.Must)
+}
+
+// commute reports whether the order of two steps makes no difference, readings of the clock
+// and the check aside.
 func commute(a, b *Step) bool {
+	if a.Kind > StepGhost || b.Kind > StepGhost {
+		if a.Kind == StepCrash && b.Kind == StepCrash || a.Kind == StepJoin || b.Kind == StepJoin {
+			return false // one of them may be the last that is allowed
+		}
+		if a.Kind == StepTick && a.Must || b.Kind == StepTick && b.Must {
+			return false
+		}
+	}
 	return a.Rank != b.Rank && !a.Ends && !b.Ends && (!a.Writes && !b.Writes || !a.shares(b))
 }
 
@@ -167,7 +196,7 @@ func (a *Step) shares(b *Step) bool {
 func (x *ExhaustiveSearch) bounded(f *frame, s *State) {
 	if s.Depth > 0 {
 		p := &x.frames[s.Depth-1]
-		f.used = p.used + preempts(p.steps, p.choice, x.lastAt(s.Depth-1))
+		f.used = p.used + preempts(p.steps, p.choice, p.last)
 	}
 	for i := range f.steps {
 		if f.used+preempts(f.steps, i, s.Last) > x.bound {
@@ -176,18 +205,9 @@ func (x *ExhaustiveSearch) bounded(f *frame, s *State) {
 	}
 }
 
-// lastAt is the rank whose step led to a frame.
-func (x *ExhaustiveSearch) lastAt(depth int) int {
-	if depth == 0 {
-		return -1
-	}
-	p := &x.frames[depth-1]
-	return p.steps[p.choice].Rank
-}
-
 // preempts is 1 if step i leaves a rank that could continue.
 func preempts(steps []Step, i, last int) int {
-	if steps[i].Rank != last && goesOn(steps, last) {
+	if steps[i].Kind <= StepLimit && steps[i].Rank != last && goesOn(steps, last) {
 		return 1
 	}
 	return 0
@@ -196,7 +216,7 @@ func preempts(steps []Step, i, last int) int {
 // goesOn reports whether a rank has a step that must happen.
 func goesOn(steps []Step, rank int) bool {
 	for k := range steps {
-		if steps[k].Rank == rank && steps[k].Must {
+		if steps[k].Rank == rank && steps[k].Must && steps[k].Kind <= StepLimit {
 			return true
 		}
 	}
@@ -218,7 +238,7 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 		*most = left
 		return true
 	}
-	asleep := names(f.steps, f.done)
+	asleep := x.names(f.steps, f.done)
 	slept, was := x.seen.lookup(h)
 	if !was {
 		*slept = asleep
@@ -230,7 +250,7 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 		return false
 	}
 	for i := range f.steps { // only what slept then and is awake now; the rest was explored then
-		if before&bit(&f.steps[i]) == 0 {
+		if before&x.bit(&f.steps[i]) == 0 {
 			f.open &^= 1 << i
 			f.done &^= 1 << i
 		}
@@ -240,17 +260,43 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 
 // bit is the step's bit in a sleep set, the same in every state; 0 for a step that never
 // sleeps.
-func bit(k *Step) uint64 {
+func (x *ExhaustiveSearch) bit(k *Step) uint64 {
+	if k.Kind != StepOwn {
+		return x.bitBeyond(k)
+	}
 	if k.Rank > 7 || k.OpIndex > 6 {
 		return 0
 	}
 	return 1 << (k.Rank*8 + k.OpIndex + 1)
 }
 
-func names(steps []Step, set uint64) uint64 {
+// bitBeyond is bit for steps that are not of a rank's own: they have the bits of the ranks
+// from 4 on, if there are no such ranks.
+func (x *ExhaustiveSearch) bitBeyond(k *Step) uint64 {
+	if x.ranks > 4 {
+		return 0
+	}
+	of := (4 + k.Rank) * 8
+	switch k.Kind {
+	case StepTick:
+		return 1 << 63
+	case StepCrash:
+		return 1 << of
+	case StepLimit:
+		return 1 << (of + 1)
+	case StepGhost:
+		if k.OpIndex < 5 {
+			return 1 << (of + 2 + k.OpIndex)
+		}
+	case StepOwn, StepJoin:
+	}
+	return 0
+}
+
+func (x *ExhaustiveSearch) names(steps []Step, set uint64) uint64 {
 	var out uint64
 	for b := set; b != 0; b &= b - 1 {
-		out |= bit(&steps[bits.TrailingZeros64(b)])
+		out |= x.bit(&steps[bits.TrailingZeros64(b)])
 	}
 	return out
 }

@@ -35,11 +35,13 @@ type program struct {
 	homes  bool // ranks say after each instruction where they are
 	faults []sim.Fault
 	cpuFar bool
+
+	ticks, crashes, rejoins int
 }
 
 func (p *program) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "nodes %v, %d words, homes %v, faults %+v, CPUFar %v\n", p.node, p.words, p.homes, p.faults, p.cpuFar)
+	fmt.Fprintf(&b, "nodes %v, %d words, homes %v, faults %+v, CPUFar %v, %d ticks, %d crashes, %d rejoins\n", p.node, p.words, p.homes, p.faults, p.cpuFar, p.ticks, p.crashes, p.rejoins)
 	for r, code := range p.code {
 		fmt.Fprintf(&b, "rank %d: %v\n", r, code)
 	}
@@ -101,7 +103,44 @@ func randomProgram(seed uint64) *program {
 }
 
 func (p *program) search() sim.Search {
-	return sim.Search{Node: p.node, Faults: p.faults, CPUFar: p.cpuFar}
+	return sim.Search{Node: p.node, Faults: p.faults, CPUFar: p.cpuFar, Ticks: p.ticks, TickNs: 10, Crashes: p.crashes, Rejoins: p.rejoins}
+}
+
+// hazardousProgram draws a small program whose ranks look at the clock, or die, or both.
+func hazardousProgram(seed uint64) *program {
+	rng := rand.New(rand.NewPCG(seed, 0xDEAD))
+	p := &program{words: 2, node: []int{0, 1, 1}, code: make([][]instruction, 2), homes: rng.IntN(4) == 0}
+	if rng.IntN(3) > 0 {
+		p.ticks = 1 + rng.IntN(2)
+	}
+	if p.ticks == 0 || rng.IntN(2) == 0 {
+		p.crashes = 1 + rng.IntN(2)
+		p.rejoins = rng.IntN(2)
+	}
+	p.cpuFar = rng.IntN(6) == 0
+	all := []string{"put", "get", "sum", "swap", "cas", "flush", "flush", "fence", "spin", "await", "mark", "either"}
+	if p.ticks > 0 {
+		all = append(all, "now", "now", "nap", "until", "until", "poll", "watch", "watch", "late")
+	}
+	var kinds []string
+	for range 2 + rng.IntN(4) {
+		kinds = append(kinds, all[rng.IntN(len(all))])
+	}
+	for r := range p.code {
+		for range 1 + rng.IntN(3) {
+			p.code[r] = append(p.code[r], instruction{
+				what: kinds[rng.IntN(len(kinds))], target: rng.IntN(1 + rng.IntN(2)), disp: rng.IntN(p.words),
+				v: int64(rng.IntN(3)), cmp: int64(rng.IntN(2)), op: rma.Sum,
+				cond: rma.Cond{Rel: rma.RelNotEqual, Value: int64(rng.IntN(2))},
+			})
+		}
+		if p.crashes == 0 && rng.IntN(8) == 0 {
+			p.code[r] = append(p.code[r], instruction{what: "barrier"})
+			p.code[1-r] = append(p.code[1-r], instruction{what: "barrier"})
+			break
+		}
+	}
+	return p
 }
 
 // outcomes runs the program under all schedules of s, and counts how executions end:
@@ -132,12 +171,14 @@ func (p *program) body(end func(string)) func(rma.Comm) error {
 		}
 		me := c.Rank()
 		reads[me] = nil
-		if me == 0 {
+		if me == 0 && s.Generation() == 0 {
 			log = nil
 		}
-		part, err := c.Split(map[bool]int{true: 0, false: -1}[me < len(p.code)], 0) // for barriers
-		if err != nil {
-			return err
+		var part rma.Comm // for barriers
+		if s.Generation() == 0 {
+			if part, err = c.Split(map[bool]int{true: 0, false: -1}[me < len(p.code)], 0); err != nil {
+				return err
+			}
 		}
 		if err := s.Begin(); err != nil {
 			return err
@@ -240,6 +281,63 @@ func (p *program) run(s *sim.Comm, w *rma.Window, part rma.Comm, code []instruct
 				err = w.Backoff(i.target, i.disp, v, try)
 			}
 			flushed(i.target)
+		case "fence":
+			w.Fence(i.target)
+		case "either":
+			a, b := rma.Wait{Target: i.target, Disp: i.disp, Cond: i.cond}, rma.Wait{Target: i.target, Disp: 1 - i.disp, Cond: rma.Equal(2)}
+			var which int
+			var v int64
+			which, v, err = w.AwaitEither(a, b, rma.Forever)
+			reads = append(reads, int64(which), v)
+		case "now":
+			reads = append(reads, s.Now())
+		case "nap":
+			s.Sleep(10 * i.v)
+		case "until":
+			var v int64
+			var held bool
+			v, held, err = w.AwaitUntil(i.target, i.disp, i.cond, 10*i.v)
+			if held {
+				reads = append(reads, v)
+			} else {
+				reads = append(reads, -1)
+			}
+		case "poll": // until the word changes, or it is late
+			for try := 0; err == nil; try++ {
+				var v int64
+				if v, err = w.GetFlush(i.target, i.disp); v == 1 || err != nil || s.Now() >= 10*(1+i.v) {
+					reads = append(reads, v)
+					break
+				}
+				err = w.Backoff(i.target, i.disp, v, try)
+			}
+			flushed(i.target)
+		case "late": // the same, with the clock looked at after the pause
+			for try := 0; err == nil; try++ {
+				var v int64
+				if v, err = w.GetFlush(i.target, i.disp); v == 1 || err != nil {
+					break
+				}
+				if err = w.Backoff(i.target, i.disp, v, try); s.Now() >= 10*(1+i.v) {
+					reads = append(reads, -2)
+					break
+				}
+			}
+			flushed(i.target)
+		case "watch": // until the word has been the same for a tick
+			last, since := int64(-1), int64(0)
+			for try := 0; err == nil; try++ {
+				var v int64
+				if v, err = w.GetFlush(i.target, i.disp); v != last {
+					last, since = v, s.Now()
+				}
+				if now := s.Now(); now-since >= 10 || err != nil {
+					reads = append(reads, v, now)
+					break
+				}
+				err = w.Backoff(i.target, i.disp, v, try)
+			}
+			flushed(i.target)
 		case "mark":
 			s.Visible()
 			mark(fmt.Sprint(s.Rank(), ":", pc, reads))
@@ -286,18 +384,19 @@ func (x *plain) Begin() bool {
 }
 
 func (x *plain) Next(s *sim.State) int {
-	goesOn := slices.ContainsFunc(s.Steps, func(k sim.Step) bool { return k.Rank == s.Last && k.Must })
+	goesOn := slices.ContainsFunc(s.Steps, func(k sim.Step) bool { return k.Rank == s.Last && k.Must && k.Kind <= sim.StepLimit })
+	free := func(k sim.Step) bool { return !goesOn || k.Rank == s.Last || k.Kind > sim.StepLimit }
 	if s.Depth == len(x.frames) {
 		var options []int
 		for i, k := range s.Steps {
-			if !k.Idle && (x.bound < 0 || !goesOn || k.Rank == s.Last || x.used < x.bound) {
+			if !k.Idle && (x.bound < 0 || free(k) || x.used < x.bound) {
 				options = append(options, i)
 			}
 		}
 		x.frames = append(x.frames, options)
 	}
 	i := x.frames[s.Depth][0]
-	if goesOn && s.Steps[i].Rank != s.Last {
+	if !free(s.Steps[i]) {
 		x.used++
 	}
 	return i

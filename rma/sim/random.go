@@ -10,9 +10,12 @@ const idleOneIn = 32
 // hundreds of ranks that wait for one word would all read it before another rank continues.
 const retryWeight = 4
 
-// Random draws among the steps with equal chances, with three exceptions that it draws less
-// often: steps that need not happen, idle steps, and retries of more than four ranks at
-// once. Every schedule has a chance. In every other execution operations without a Flush
+// seldom is the number of draws to one tick, death or successor.
+const seldom = 32
+
+// Random draws among the steps with equal chances, with exceptions that it draws less often:
+// steps that need not happen, idle steps, retries of more than four ranks at once, ticks,
+// deaths and successors. Every schedule has a chance. In every other execution operations without a Flush
 // rarely take effect before the end. first is the number of the first execution.
 func Random(seed uint64, first, executions int64) Scheduler {
 	return &random{seed: seed, next: first, left: executions}
@@ -48,6 +51,8 @@ func (s *random) Next(st *State) int {
 		k := &st.Steps[i]
 		odds := 1 // draws to one pick
 		switch {
+		case k.Kind > StepGhost && !k.Must:
+			odds = seldom
 		case k.Idle:
 			odds = max(idleOneIn, st.Idles)
 		case k.Again:
@@ -69,7 +74,7 @@ func (s *random) End(bool) {}
 // is found with a probability of at least 1/(ranks * steps^(depth-1)) an execution,
 // steps being those of the longest execution so far, and 64 at first. A rank whose try
 // fails falls too, so that a spin does not keep the processor; and operations without a
-// Flush have priorities of their own.
+// Flush have priorities of their own. Ticks, deaths and successors come at random, seldom.
 func PCT(seed uint64, depth int, first, executions int64) Scheduler {
 	return &pct{random: random{seed: seed, next: first, left: executions}, depth: depth}
 }
@@ -114,6 +119,9 @@ func (s *pct) Next(st *State) int {
 		s.lowest--
 		s.rank[st.Beaten] = s.lowest
 	}
+	if last := &st.Steps[len(st.Steps)-1]; last.Kind > StepGhost && (last.Must || s.rng.IntN(seldom) == 0) {
+		return s.foreign(st)
+	}
 	best := s.best(st)
 	if p, ok := s.changes[st.Depth]; ok {
 		*s.of(&st.Steps[best]) = p
@@ -130,13 +138,26 @@ func (s *pct) of(k *Step) *int {
 	return &s.rank[k.Rank]
 }
 
+// foreign draws a tick, a death or a successor; the tick if it must come.
+func (s *pct) foreign(st *State) int {
+	last := len(st.Steps) - 1
+	if st.Steps[last].Must {
+		return last
+	}
+	first := last
+	for first > 0 && st.Steps[first-1].Kind > StepGhost {
+		first--
+	}
+	return first + s.rng.IntN(last-first+1)
+}
+
 // best is the step with the highest priority; idle ones come last.
 func (s *pct) best(st *State) int {
 	best, at := -1, 0
 	same := 1
 	for i := range st.Steps {
 		k := &st.Steps[i]
-		if k.Idle {
+		if k.Idle || k.Kind > StepGhost {
 			continue
 		}
 		p := *s.of(k)

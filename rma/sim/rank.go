@@ -21,7 +21,9 @@ const (
 	meeting // in a collective call
 	ending  // in End, while pending operations may take effect
 	leaving // a memo tree, at a collective call
+	reading // the clock
 	finished
+	dead
 )
 
 // A rank is a coroutine: it runs until it must wait, and then suspends itself until the
@@ -47,12 +49,16 @@ type rank struct {
 
 	pending []*operation // issued, not flushed, in the order of issue
 	results []result     // of operations that took effect and were not flushed
+	ghosts  []*operation // of the rank's dead predecessors, and of itself once dead
 	spare   []*operation
 
 	counts    Counts
 	doorway   func()   // called when the next atomic operation that changes a word takes effect
 	bulkWords []*int64 // destinations of pending bulk operations, word by word
 	bulkDue   int      // how many of them are not there yet
+	readings  int      // of the clock, one after the other
+	attached  int      // windows that a successor has opened
+	begun     bool     // it has called Begin
 
 	searchState // of the search
 	memoState
@@ -101,7 +107,7 @@ var aborted = errors.New("sim: aborted")
 func (r *rank) loop(yield func(struct{}) bool) {
 	r.yield = yield
 	for {
-		r.in = true
+		r.in, r.readings, r.attached, r.begun = true, 0, 0, false
 		r.run()
 		r.in = false
 		if !r.quits {

@@ -24,14 +24,41 @@ type Search struct {
 	// Ascending lets the words of a bulk operation take effect in their order, as most
 	// transports do; package rma permits any. It keeps an exhaustive search small.
 	Ascending bool
+
+	// Ticks is how often the clock may advance, each time by TickNs nanoseconds; a TickNs of
+	// 0 means DefaultTickNs. With Ticks 0 a rank that reads the clock, or waits with a limit,
+	// is an error (ErrClock).
+	Ticks  int
+	TickNs int64
+	// Crashes is how many ranks may stop for ever, each at any step.
+	Crashes int
+	// Rejoins is how many successors may take the place of ranks that stopped. A successor
+	// runs the body anew, as the next Comm.Generation of the rank.
+	Rejoins int
 }
+
+// DefaultTickNs is by how much a tick advances the clock of a search.
+const DefaultTickNs = 1000
+
+// A StepKind is what happens in a Step.
+type StepKind uint8
+
+const (
+	StepOwn   StepKind = iota // an operation of the rank takes effect, or the rank wakes
+	StepLimit                 // the rank stops waiting, since the limit has passed
+	StepGhost                 // an operation that a dead rank had issued takes effect
+	StepCrash                 // the rank stops for ever
+	StepJoin                  // a successor takes the dead rank's place
+	StepTick                  // the clock advances
+)
 
 // A Step is something that can happen next.
 type Step struct {
-	Rank int
+	Rank int // -1 for a tick
 	// OpIndex is the index, among the rank's pending operations, of the one that takes
-	// effect; -1: the rank wakes.
+	// effect; -1: no operation does.
 	OpIndex int
+	Kind    StepKind
 	Must    bool   // it must happen sooner or later; an operation without a Flush need not
 	Idle    bool   // a retry whose word has not changed
 	Again   bool   // a retry whose word has changed
@@ -45,13 +72,16 @@ const noWord = ^uint64(0)
 
 // State is what a Scheduler sees.
 type State struct {
-	Steps []Step // those of rank Last first, then by rank; of one rank: its operations, then its wake-up
-	Last  int    // rank of the last step, or -1
-	Depth int    // steps done since Begin
+	// Steps are those of rank Last first, then by rank; of one rank: its operations, then its
+	// wake-up. Those that are no rank's own come after all others.
+	Steps []Step
+	Last  int // rank of the last step of a rank's own, or -1
+	Depth int // steps done since Begin
 	Ranks int
 
 	Did     Step // the last step
 	Visible bool // a rank called Comm.Visible after it
+	Timed   bool // a rank read the clock after it
 	Beaten  int  // the rank that just entered Backoff, or -1
 	Idles   int  // steps that are Idle
 	Agains  int  // and Again
@@ -85,12 +115,15 @@ type prefixKeeper interface {
 var (
 	ErrEndless = errors.New("too many steps")
 	ErrFlag    = errors.New("two ranks write a flag word at once")
+	ErrCarry   = errors.New("a sum carries out of a field")
+	ErrClock   = errors.New("the clock of the search stands still")
 )
 
 // Stats counts what a search did.
 type Stats struct {
 	Executions int64 // that ran to the end
-	Cut        int64 // that came to a state seen before
+	Cut        int64 // that came to a state seen before, or to OutOfTicks
+	OutOfTicks int64 // that ended because a rank waits for more ticks than are allowed
 	Steps      int64
 	Longest    int // steps of the longest execution
 }
@@ -110,15 +143,17 @@ func (f *Failure) Unwrap() error { return f.Err }
 // search is the engine of Run.
 type search struct {
 	Search
-	w           *world
-	scheduler   Scheduler
-	exploring   bool // between Begin and End
-	state       State
-	choices     []int
-	violation   error
-	events      []Event
-	paused      int   // ranks in Backoff
-	clockReads  int64 // at the clock
+	w         *world
+	scheduler Scheduler
+	exploring bool // between Begin and End
+	state     State
+	choices   []int
+	violation error
+	events    []Event
+	paused    int // ranks in Backoff
+	course
+	byMemo      bool // ranks are replayed from their memo trees
+	watcher     Watcher
 	tracing     bool
 	mem         uint64 // hash of the memory
 	extra       func() uint64
@@ -154,13 +189,19 @@ type searchState struct {
 	beforeIssued uint64
 	beforeOpen   bool   // operations were pending then
 	whole        uint64 // operations issued, bulk ones counted once
-	changed      bool   // its word has changed since it entered Backoff
+	changed      bool   // its word has changed since it entered Backoff, or the clock has moved
+
+	generation  int
+	looked      bool // it has read the clock since Begin or Home
+	lookedAgain bool // and since the first Backoff of a loop
+	missed      bool // it has seen that the condition of its wait with a limit does not hold
+	late        bool // its wait ended with its limit
 }
 
 // resetRanks forgets what the ranks did, at Begin.
 func (e *search) resetRanks() {
 	for _, r := range e.w.ranks {
-		r.searchState, r.doorway = searchState{}, nil
+		r.searchState, r.doorway, r.ghosts = searchState{}, nil, r.ghosts[:0]
 	}
 }
 
@@ -203,6 +244,9 @@ func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
 	if e.MaxSteps == 0 {
 		e.MaxSteps = 1_000_000
 	}
+	if e.TickNs == 0 {
+		e.TickNs = DefaultTickNs
+	}
 	e.w.engine, e.w.body = e, body
 	e.state.e, e.state.Ranks, e.state.Counted = e, len(s.Node), len(s.Faults) > 0
 	e.faults = make([]faultState, len(s.Faults))
@@ -216,7 +260,7 @@ func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
 // scheduler ended it.
 func (e *search) execute(memoised bool) (cut bool, err error) {
 	w := e.w
-	e.violation, e.events, e.replaying, e.prefix = nil, nil, false, 0
+	e.violation, e.events, e.replaying, e.prefix, e.byMemo = nil, nil, false, 0, memoised
 	f, ok := e.scheduler.(prefixKeeper)
 	if ok && len(e.Faults) == 0 { // faults depend on the list of steps
 		e.prefix = min(f.follows(), len(e.path)) // it may have begun with another engine
@@ -230,7 +274,7 @@ func (e *search) execute(memoised bool) (cut bool, err error) {
 			break
 		}
 		if memoised && e.leaveMemo() {
-			memoised = false
+			memoised, e.byMemo = false, false
 			continue
 		}
 		if w.alive == 0 {
@@ -245,11 +289,18 @@ func (e *search) execute(memoised bool) (cut bool, err error) {
 			e.do(e.path[len(e.choices)-1])
 			continue
 		}
+		if len(e.Faults) > 0 && e.strike() {
+			continue
+		}
 		if !e.steps() && !(e.resumed() && e.steps()) {
-			if e.limitPasses() {
+			if !e.exploring && e.limitPasses() {
 				continue
 			}
-			e.violation = e.deadlock()
+			if cut = e.exploring && e.awaitsClock(); cut {
+				e.stats.OutOfTicks++
+			} else {
+				e.violation = e.deadlock()
+			}
 			break
 		}
 		if !e.exploring {
@@ -290,35 +341,18 @@ func (e *search) abort() {
 func (e *search) begin(memoised bool) {
 	e.w.reset(e.kept != nil)
 	e.resetRanks()
-	e.exploring, e.mem, e.paused, e.clockReads, e.choices = false, 0, 0, 0, e.choices[:0]
+	e.exploring, e.mem, e.paused, e.course, e.choices = false, 0, 0, course{}, e.choices[:0]
 	e.homes, e.homed = e.homes[:e.homed], 0
 	e.writers = e.writers[:0]
 	clear(e.nic)
 	clear(e.faults)
-	e.state.Last, e.state.Depth, e.state.Beaten, e.state.Visible = -1, 0, -1, false
+	e.state.Last, e.state.Depth, e.state.Beaten, e.state.Visible, e.state.Timed = -1, 0, -1, false, false
 	if memoised {
 		e.beginMemoised()
 		return
 	}
 	e.extra = nil
 	e.w.ready = append(e.w.ready, e.w.ranks...)
-}
-
-// limitPasses ends the wait whose limit is the earliest, where no rank can continue before it.
-// It reports whether there is one.
-func (e *search) limitPasses() bool {
-	var first *rank
-	for _, r := range e.w.ranks {
-		if r.state == awaiting && r.wait.Until != rma.Forever && (first == nil || r.wait.Until < first.wait.Until) {
-			first = r
-		}
-	}
-	if first == nil {
-		return false
-	}
-	e.clockReads = max(e.clockReads, first.wait.Until/1000+1)
-	e.w.ready = append(e.w.ready, first)
-	return true
 }
 
 // deadlock is the error of a state in which nothing must happen.
@@ -328,7 +362,10 @@ func (e *search) deadlock() error {
 
 func (e *search) describeWaits() string {
 	return e.w.describeWaits(func(r *rank) string {
-		if e.stops(r) {
+		switch {
+		case r.state == dead:
+			return ", has died"
+		case e.stops(r):
 			return ", was stopped by a fault"
 		}
 		return ""
@@ -337,7 +374,7 @@ func (e *search) describeWaits() string {
 
 // hash is the hash of the whole state.
 func (e *search) hash() uint64 {
-	h := e.mem + e.hashFaults()
+	h := e.mem + e.hashFaults() + e.hashCourse()
 	for _, r := range e.w.ranks {
 		h += mix(uint64(r.id)<<32|0xABCD, r.history)
 	}

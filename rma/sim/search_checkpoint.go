@@ -5,15 +5,15 @@ import "slices"
 // A checkpoint is the state of a memoised execution after a number of steps. The search
 // returns to it instead of running the execution's beginning again.
 type checkpoint struct {
-	depth      int
-	words      []int64 // of all segments
-	mem        uint64
-	last       int
-	paused     int
-	clockReads int64
-	writers    []flagWriter
-	ranks      []rankCheckpoint
-	outside    any // of the Snapshotter
+	depth  int
+	words  []int64 // of all segments
+	mem    uint64
+	last   int
+	paused int
+	course
+	writers []flagWriter
+	ranks   []rankCheckpoint
+	outside any // of the Snapshotter
 }
 
 // rankCheckpoint is the state of one rank.
@@ -23,6 +23,7 @@ type rankCheckpoint struct {
 	memo    *memoNode
 	doorway func()
 	pending []operation
+	ghosts  []operation
 	results []result
 }
 
@@ -47,7 +48,7 @@ func (e *search) saveCheckpoint(again bool) {
 	if m.ranks == nil {
 		m.ranks = make([]rankCheckpoint, len(e.w.ranks))
 	}
-	m.depth, m.mem, m.last, m.paused, m.clockReads = e.state.Depth, e.mem, e.state.Last, e.paused, e.clockReads
+	m.depth, m.mem, m.last, m.paused, m.course = e.state.Depth, e.mem, e.state.Last, e.paused, e.course
 	m.words = m.words[:0]
 	for _, s := range e.w.segments {
 		m.words = append(m.words, s.mem...)
@@ -59,11 +60,17 @@ func (e *search) saveCheckpoint(again bool) {
 		k.request = request{state: r.state, seg: r.seg, target: r.target, disp: r.disp, wait: r.wait, seen: r.seen}
 		k.searchState, k.memo, k.doorway = r.searchState, r.memo, r.doorway
 		k.results = append(k.results[:0], r.results...)
-		k.pending = k.pending[:0]
-		for _, o := range r.pending {
-			k.pending = append(k.pending, *o)
-		}
+		k.pending, k.ghosts = copied(k.pending, r.pending), copied(k.ghosts, r.ghosts)
 	}
+}
+
+// copied copies operations into a slice that may be reused.
+func copied(into []operation, from []*operation) []operation {
+	into = into[:0]
+	for _, o := range from {
+		into = append(into, *o)
+	}
+	return into
 }
 
 // restoreCheckpoint restores the last checkpoint within the steps that the next execution
@@ -78,11 +85,11 @@ func (e *search) restoreCheckpoint() bool {
 	}
 	m := &e.checkpoints[n-1]
 	w := e.w
-	w.ready, w.failed, w.alive, w.all.arrived = w.ready[:0], nil, len(w.ranks), 0
+	w.ready, w.failed, w.alive, w.all.arrived = w.ready[:0], nil, len(w.ranks)-m.deaths+m.joins, 0
 	for _, g := range w.groups {
 		g.arrived = 0
 	}
-	e.exploring, e.state.Depth, e.mem, e.state.Last, e.paused, e.clockReads = true, m.depth, m.mem, m.last, m.paused, m.clockReads
+	e.exploring, e.state.Depth, e.mem, e.state.Last, e.paused, e.course = true, m.depth, m.mem, m.last, m.paused, m.course
 	e.choices = e.choices[:m.depth]
 	at := 0
 	for _, s := range w.segments {
@@ -95,15 +102,21 @@ func (e *search) restoreCheckpoint() bool {
 		r.state, r.seg, r.target, r.disp, r.wait, r.seen = k.state, k.seg, k.target, k.disp, k.wait, k.request.seen
 		r.searchState, r.memo, r.doorway, r.err, r.met = k.searchState, k.memo, k.doorway, nil, nil
 		r.results = append(r.results[:0], k.results...)
-		r.spare = append(r.spare, r.pending...)
-		r.pending = r.pending[:0]
-		for j := range k.pending {
-			o := r.operation(k.pending[j].Operation, k.pending[j].seg)
-			*o = k.pending[j]
-			r.pending = append(r.pending, o)
-		}
+		r.pending, r.ghosts = r.restored(r.pending, k.pending), r.restored(r.ghosts, k.ghosts)
 	}
 	return true
+}
+
+// restored makes a list of operations that of a copy.
+func (r *rank) restored(list []*operation, from []operation) []*operation {
+	r.spare = append(r.spare, list...)
+	list = list[:0]
+	for j := range from {
+		o := r.operation(from[j].Operation, from[j].seg)
+		*o = from[j]
+		list = append(list, o)
+	}
+	return list
 }
 
 // A flagWriter is a rank that writes a flag word.

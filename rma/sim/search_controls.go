@@ -8,22 +8,29 @@ import (
 )
 
 func (e *search) beginSchedule(c *Comm) error {
-	if c.r.memo != nil { // replayed from the memo tree, which begins here
+	if c.r.memo != nil || c.r.generation > 0 { // replayed from the memo tree, or in the middle
+		c.r.begun = true
 		return nil
 	}
 	_, err := c.meet(nil, func([]any) any {
 		e.keep()
-		e.exploring, e.state.Last = true, -1
-		e.resetRanks()
+		e.explore()
 		return nil
 	})
 	return err
 }
 
+// explore gives the schedule to the scheduler.
+func (e *search) explore() {
+	e.exploring, e.state.Last = true, -1
+	e.clock = (e.clock + e.TickNs - 1) / e.TickNs * e.TickNs
+	e.resetRanks()
+}
+
 func (e *search) endSchedule(c *Comm) error {
 	open, err := c.meet(nil, func([]any) any {
 		for _, r := range e.w.ranks {
-			if len(r.pending) > 0 {
+			if len(r.pending)+len(r.ghosts) > 0 {
 				return true
 			}
 		}
@@ -33,20 +40,24 @@ func (e *search) endSchedule(c *Comm) error {
 	if err != nil || !open.(bool) {
 		return err
 	}
-	if c.r.id == 0 { // pending operations may still take effect before the end
+	if c.r == e.w.lowest() { // pending operations may still take effect before the end
 		e.ask(c.r, request{state: ending})
 		e.exploring = false
 	}
 	return c.Barrier()
 }
 
-func (e *search) keepWindows() { e.keepers++ }
+func (e *search) keepWindows(r *rank) {
+	if r.generation == 0 {
+		e.keepers++
+	}
+}
 
 // keptWords is the content of the windows that Keep keeps.
 type keptWords struct {
-	words      [][]int64 // of each segment
-	mem        uint64
-	clockReads int64
+	words [][]int64 // of each segment
+	mem   uint64
+	clock int64
 }
 
 // keep saves the content of the windows, or restores it.
@@ -56,27 +67,32 @@ func (e *search) keep() {
 		for i, s := range e.w.segments {
 			copy(s.mem, k.words[i])
 		}
-		e.mem, e.clockReads = k.mem, k.clockReads
+		e.mem, e.clock = k.mem, k.clock
 	case e.keepers == len(e.w.ranks):
-		e.kept = &keptWords{mem: e.mem, clockReads: e.clockReads}
+		e.kept = &keptWords{mem: e.mem, clock: e.clock}
 		for _, s := range e.w.segments {
 			e.kept.words = append(e.kept.words, slices.Clone(s.mem))
 		}
 	}
 }
 
-func (e *search) memoiseRanks(outside Snapshotter) {
+func (e *search) memoiseRanks(r *rank, outside Snapshotter) {
+	if r.generation > 0 {
+		return
+	}
 	_, e.memoise = e.scheduler.(prefixKeeper)
 	e.memoise, e.outside = e.memoise && len(e.Faults) == 0 && !e.CPUFar, outside
 }
 
 func (e *search) startWith(r *rank, f func()) {
-	if r.memo != nil { // the execution has begun
+	if r.memo != nil || r.generation > 0 { // the execution has begun
 		return
 	}
 	e.start = f
 	f()
 }
+
+func (e *search) watch(w Watcher) { e.watcher = w }
 
 func (e *search) effectOutside(r *rank, f func()) {
 	if r.lagging {
@@ -103,16 +119,7 @@ func (r *rank) home(h uint64) {
 	r.history, r.issued = learnt(1<<40, int64(h)), 0
 	for i, o := range r.pending {
 		o.number = 1<<50 + uint64(i)
-		x := learnt(o.number, int64(o.Kind)<<8|int64(o.Op))
-		for _, v := range [...]int64{int64(o.seg.key(o.Target, o.Disp)), o.Operand, o.Compare, int64(o.next), int64(o.Words()), int64(o.Epoch)} {
-			x = learnt(x, v)
-		}
-		if o.Kind == rma.KindPutBulk {
-			for _, v := range o.Data {
-				x = learnt(x, v)
-			}
-		}
-		r.history += x
+		r.history += o.hash(o.number)
 		if o.half {
 			r.history += learnt(halfway|o.number, o.seen)
 		}
@@ -121,6 +128,21 @@ func (r *rank) home(h uint64) {
 		r.history += learnt(learnt(1<<51+uint64(f.slot), int64(f.seg.key(f.target, 0))), f.value)
 	}
 	r.before, r.beforeIssued, r.beforeOpen = r.history, 0, true
+	r.looked, r.lookedAgain = false, false
+}
+
+// hash is the hash of what an operation is, under a number.
+func (o *operation) hash(number uint64) uint64 {
+	x := learnt(number, int64(o.Kind)<<8|int64(o.Op))
+	for _, v := range [...]int64{int64(o.seg.key(o.Target, o.Disp)), o.Operand, o.Compare, int64(o.next), int64(o.Words()), int64(o.Epoch)} {
+		x = learnt(x, v)
+	}
+	if o.Kind == rma.KindPutBulk {
+		for _, v := range o.Data {
+			x = learnt(x, v)
+		}
+	}
+	return x
 }
 
 // home returns state(), or the hash of the last execution within the common steps.
@@ -136,7 +158,7 @@ func (e *search) home(rank int, state func() uint64) uint64 {
 func (e *search) seeVisible() { e.state.Visible = true }
 
 func (e *search) markTrace(r *rank, format string, args []any) {
-	if e.tracing {
+	if e.tracing && !r.lagging {
 		e.note(Event{Rank: r.id, Kind: EventMark, Text: fmt.Sprintf(format, args...)})
 	}
 }
@@ -152,16 +174,6 @@ func (e *search) failWith(r *rank, err error) {
 	}
 }
 
-func (e *search) now(r *rank) int64 {
-	e.impure(r)
-	e.clockReads++
-	return (e.clockReads + int64(len(e.choices))) * 1000
-}
-
-func (e *search) sleep(r *rank, ns int64) {
-	e.ask(r, request{state: sleeping, us: (max(ns, 0) + 999) / 1000})
-}
-
 func (e *search) name() string { return "sim, schedules searched" }
 
 func (e *search) memory(s *segment, hosts int) error {
@@ -173,6 +185,9 @@ func (e *search) memory(s *segment, hosts int) error {
 }
 
 func (e *search) open(c *Comm, s *segment) (rma.Transport, rma.Caps) {
+	s.packed = slices.ContainsFunc(s.spec.Regions, func(r rma.Region) bool {
+		return slices.ContainsFunc(r.Words, func(w rma.Word) bool { return len(w.Fields) > 0 })
+	})
 	return &searchTransport{e: e, c: c, s: s}, rma.Caps{NativeSwap: true, AtomicPut: true}
 }
 
@@ -186,7 +201,7 @@ func (e *search) enter(r *rank) {
 func (e *search) met(g *group, last *rank) {
 	g.know()
 	for _, r := range g.ranks {
-		if r != last {
+		if r != last && r.state != dead {
 			e.w.ready = append(e.w.ready, r)
 		}
 	}

@@ -1,17 +1,36 @@
 package sim
 
-import "github.com/rmalock/rmalock/rma"
+import (
+	"fmt"
+
+	"github.com/rmalock/rmalock/rma"
+)
 
 // do does a step.
 func (e *search) do(step Step) {
-	r := e.w.ranks[step.Rank]
 	s := &e.state
-	s.Did, s.Last, s.Visible, s.Beaten = step, step.Rank, false, -1
-	if e.exploring {
+	if e.exploring { // beyond, what the last step was stays
+		s.Did, s.Visible, s.Timed, s.Beaten = step, false, false, -1
 		s.Depth++
+	}
+	if step.Kind > StepLimit {
+		e.doForeign(step)
+		return
+	}
+	r := e.w.ranks[step.Rank]
+	s.Last = step.Rank
+	if e.exploring {
 		r.steps++
 	}
+	if step.Kind == StepLimit {
+		e.passLimit(r)
+		return
+	}
 	if step.OpIndex < 0 {
+		if r.looks() {
+			e.look(r)
+			return
+		}
 		r.history += learnt(r.issued, e.observe(r))
 		r.issued++
 		e.wake(r)
@@ -85,6 +104,9 @@ func (e *search) effect(r *rank, i int) {
 		return
 	}
 	before, after, wrote := o.apply()
+	if o.seg.packed && wrote {
+		e.checkCarry(r, o, before)
+	}
 	e.changed(r, o, key, before, after, before)
 	r.passDoorway(wrote && o.readsAndWrites())
 	if o.Kind == rma.KindGetBulk {
@@ -131,7 +153,7 @@ func (e *search) changed(r *rank, o *operation, key uint64, was, is, found int64
 	}
 	e.mem += mix(key, uint64(is)) - mix(key, uint64(was))
 	if e.tracing {
-		e.note(Event{Rank: r.id, Kind: EventEffect, Seg: o.seg, Target: o.Target, Disp: o.Disp + o.next, Op: o.Operation, Before: found, After: is})
+		e.note(Event{Rank: r.id, Kind: EventEffect, Ghost: e.state.Did.Kind == StepGhost, Seg: o.seg, Target: o.Target, Disp: o.Disp + o.next, Op: o.Operation, Before: found, After: is})
 	}
 }
 
@@ -164,4 +186,15 @@ func (e *search) complete(r *rank, i int, found int64) {
 		e.unwrite(r, o)
 	}
 	r.spare = append(r.spare, o)
+}
+
+// checkCarry reports a sum that carries out of a field of its word.
+func (e *search) checkCarry(r *rank, o *operation, before int64) {
+	if o.Op != rma.Sum || o.Kind != rma.KindAccumulate && o.Kind != rma.KindFetchAndOp || e.violation != nil {
+		return
+	}
+	w := o.seg.spec.Word(o.Disp)
+	if field := w.Carried(before, o.Operand); field != "" {
+		e.violation = fmt.Errorf("%w: %v by rank %d on %s, which is %s: %s", ErrCarry, describe(&o.Operation), r.id, o.seg.name(o.Target, o.Disp), w.Format(before), field)
+	}
 }

@@ -2,24 +2,37 @@ package sim
 
 import "github.com/rmalock/rmalock/rma"
 
-// A Fault stops a rank in a search. Operations that it has issued by then still take effect.
+// A Fault stops a rank in a search, for a while or as in Search.Crashes. Operations that it has
+// issued by then still take effect; those of a rank that stops for ever may, or never do.
 type Fault struct {
 	Rank int
 	Step int  // own steps of the rank after which it stops
-	For  int  // steps of all ranks until it resumes, or fewer if no other step is left; 0: never
+	For  int  // steps of all ranks until it resumes, or fewer if no other step is left; 0: it dies
 	Lost bool // operations towards it take no effect while it is stopped
 }
 
 // faultState is the progress of a fault.
 type faultState struct {
-	since int // 1 + the number of steps when it began
-	over  bool
+	since  int // 1 + the number of steps when it began
+	over   bool
+	struck bool // the rank has died by it
+}
+
+// strike ends the lives of ranks that a fault stops for ever, and reports whether there were any.
+func (e *search) strike() (any bool) {
+	for i, f := range e.Faults {
+		if r := e.w.ranks[f.Rank]; f.For == 0 && !e.faults[i].struck && e.active(i, r) && r.waits() {
+			e.faults[i].struck, any = true, true
+			e.crash(r)
+		}
+	}
+	return any
 }
 
 // stops reports whether a fault has stopped the rank.
 func (e *search) stops(r *rank) bool {
 	for i, f := range e.Faults {
-		if f.Rank == r.id && e.active(i, r) {
+		if f.Rank == r.id && !e.faults[i].struck && e.active(i, r) {
 			return true
 		}
 	}
@@ -58,7 +71,7 @@ func (e *search) lost(o *operation) bool {
 	}
 	target := o.seg.group.ranks[o.Target]
 	for i, f := range e.Faults {
-		if f.Lost && f.Rank == target.id && e.active(i, target) {
+		if f.Lost && f.Rank == target.id && target.generation == 0 && e.active(i, target) {
 			return true
 		}
 	}

@@ -32,7 +32,6 @@ type request struct {
 	wait   rma.Waiting
 	seen   int64
 	try    int
-	us     int64 // of a sleep, microseconds
 }
 
 // An answer ends a wait.
@@ -40,7 +39,7 @@ type answer struct {
 	err   error
 	open  int     // of a flush: operations that are still pending
 	which int     // of an Await: the index of the word
-	value int64   // of an Await
+	value int64   // of an Await, or of the clock
 	found []found // of a flush, by slot
 }
 
@@ -52,15 +51,16 @@ type found struct {
 
 // memoState is where a rank stands in its memo tree, and where its coroutine does.
 type memoState struct {
-	root         *memoNode // follows Begin
-	memo         *memoNode // the rank's node; nil if its own code runs
-	codeAt       *memoNode // the coroutine's node, if it is in a body
-	lagging      bool      // the coroutine repeats what the rank has done already
-	backlog      []answer  // the answers that it gets meanwhile
-	consumed     int       // how many of them it got
-	suspends     bool      // after the backlog the coroutine stops
-	answer       answer    // of the last wait
-	flushResults []found   // of the last flush
+	root         *memoNode   // follows Begin
+	heirs        []*memoNode // the roots of its successors
+	memo         *memoNode   // the rank's node; nil if its own code runs
+	codeAt       *memoNode   // the coroutine's node, if it is in a body
+	lagging      bool        // the coroutine repeats what the rank has done already
+	backlog      []answer    // the answers that it gets meanwhile
+	consumed     int         // how many of them it got
+	suspends     bool        // after the backlog the coroutine stops
+	answer       answer      // of the last wait
+	flushResults []found     // of the last flush
 }
 
 // An action takes no time: an operation is issued, a state declared (Home), or an effect
@@ -72,8 +72,7 @@ type action struct {
 	home   uint64
 }
 
-// errImpure ends an execution in which a rank did what the memo tree cannot hold: it read
-// the clock, or returned.
+// errImpure ends an execution in which a rank did what the memo tree cannot hold: it returned.
 var errImpure = errors.New("sim: a rank did what a search cannot memoise")
 
 // record adds an action to the rank's node.
@@ -83,18 +82,10 @@ func (r *rank) record(a action) {
 	}
 }
 
-// impure notes that the rank does what the memo tree cannot hold.
-func (e *search) impure(r *rank) {
-	if r.memo != nil && e.violation == nil {
-		e.violation = errImpure
-	}
-}
-
 // beginMemoised begins an execution whose ranks are replayed from their memo trees.
 func (e *search) beginMemoised() {
 	e.keep()
-	e.exploring = true
-	e.resetRanks()
+	e.explore()
 	e.w.all.know()
 	if e.start != nil {
 		e.start()
@@ -196,11 +187,14 @@ func (e *search) catchUp(r *rank) {
 // reports whether they are.
 func (e *search) leaveMemo() bool {
 	for _, r := range e.w.ranks {
-		if r.memo == nil || r.state != leaving {
+		if r.state != dead && (r.memo == nil || r.state != leaving) {
 			return false
 		}
 	}
 	for _, r := range e.w.ranks {
+		if r.state == dead {
+			continue
+		}
 		if !r.in || r.codeAt != r.memo {
 			e.catchUp(r)
 			r.resume()
@@ -225,7 +219,7 @@ func (e *search) abandonMemo() {
 		if r.in {
 			e.quit(r)
 		}
-		r.memo, r.root = nil, nil
+		r.memo, r.root, r.heirs = nil, nil, nil
 	}
 }
 
@@ -233,6 +227,9 @@ func (e *search) abandonMemo() {
 func (e *search) ask(r *rank, q request) answer {
 	if r.quits {
 		panic(aborted)
+	}
+	if q.state != reading {
+		r.readings = 0
 	}
 	if !r.lagging {
 		if r.memo == nil {
@@ -270,10 +267,16 @@ func (e *search) beginWait(r *rank, q *request) bool {
 	case pausing:
 		r.beginRetry(q.seg.key(q.target, q.disp), q.seen, q.try)
 		e.state.Beaten = r.id
+		e.state.Timed = e.Ticks > 0 // a tick from now on makes it try again
 		r.changed = false
 		e.paused++
-	case sleeping:
-		e.clockReads += q.us
+	case awaiting:
+		if q.wait.Until != rma.Forever && e.exploring {
+			e.needTicks(r, "waits with a limit")
+		}
+	case reading:
+		e.readClock(r)
+		return false
 	}
 	return true
 }
@@ -290,10 +293,19 @@ func (e *search) endWait(r *rank) answer {
 			a.found, a.open = r.flushed()
 		}
 	case awaiting:
+		if r.missed {
+			r.missed, r.history = false, r.history-missedMark
+		}
+		if r.late {
+			a.which, r.late = -1, false
+			break
+		}
 		if a.which = r.found(); a.which >= 0 { // the wait may have failed
 			w := &r.wait.Words[a.which]
 			a.value = *r.seg.word(w.Target, w.Disp)
 		}
+	case reading:
+		a.value = e.clock
 	case pausing:
 		e.paused--
 		if r.changed {

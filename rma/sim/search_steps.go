@@ -15,6 +15,9 @@ func (e *search) steps() bool {
 			must = true
 		}
 	}
+	if e.exploring && (e.Ticks > 0 || e.Crashes > 0 || e.deaths > 0) {
+		return e.foreignSteps(must)
+	}
 	return must
 }
 
@@ -60,7 +63,11 @@ func (e *search) stepsOf(r *rank) bool {
 			return must
 		}
 	case awaiting:
-		if r.found() < 0 {
+		if r.missed && e.clock >= r.wait.Until {
+			e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: -1, Kind: StepLimit, Must: true, Word: noWord, Other: noWord})
+			must = true
+		}
+		if r.found() < 0 && (!e.exploring || !r.looks()) {
 			return must
 		}
 		a := &r.wait.Words
@@ -78,6 +85,9 @@ func (e *search) stepsOf(r *rank) bool {
 			e.state.Agains++
 		}
 	case sleeping:
+		if r.wait.Until > e.clock {
+			return must
+		}
 	case ending:
 		step.Ends = true
 	default:

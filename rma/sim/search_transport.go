@@ -94,7 +94,8 @@ func (e *search) unwrite(r *rank, o *operation) {
 		if at < 0 || e.writers[at].rank != r.id {
 			continue
 		}
-		if !slices.ContainsFunc(r.pending, func(p *operation) bool { return p.Class == rma.Flag && p.Kind.Writes() && p.overlaps(o) }) {
+		writes := func(p *operation) bool { return p.Class == rma.Flag && p.Kind.Writes() && p.overlaps(o) }
+		if !slices.ContainsFunc(r.pending, writes) && !slices.ContainsFunc(r.ghosts, writes) {
 			e.writers = slices.Delete(e.writers, at, at+1)
 		}
 	}
@@ -122,6 +123,9 @@ func (t *searchTransport) Await(q rma.Waiting) (int, int64, error) {
 	if a.err != nil {
 		return -1, 0, a.err
 	}
+	if a.which < 0 {
+		t.c.r.counts.Late++
+	}
 	return a.which, a.value, nil
 }
 
@@ -132,11 +136,14 @@ func (t *searchTransport) Backoff(target, disp int, seen int64, try int) error {
 
 // beginRetry sets the rank's history back to that before its first try: by the contract of
 // Backoff the rank depends on seen alone from here on. It does not while an operation is
-// pending.
+// pending, nor if it has read the clock since the first try.
 func (r *rank) beginRetry(word uint64, seen int64, try int) {
 	open := len(r.pending)+len(r.results) > 0
-	if try == 0 || open || r.beforeOpen {
+	if try == 0 || open || r.beforeOpen || r.lookedAgain {
 		r.before, r.beforeIssued, r.beforeOpen = r.history, r.issued, open
+	}
+	if try == 0 {
+		r.lookedAgain = false
 	}
 	r.history = r.before + learnt(1<<41^word, seen)
 	r.issued = r.beforeIssued + 1

@@ -15,6 +15,8 @@ type segment struct {
 	group *group
 	mem   []int64 // of a search, whose windows are small
 	pages []*page // of the clock
+
+	packed bool // some words have fields
 }
 
 func (w *world) newSegment(spec rma.Spec, g *group) (*segment, error) {

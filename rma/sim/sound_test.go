@@ -9,12 +9,12 @@ import (
 
 // compare runs random programs under a plain enumeration and under Exhaustive, and
 // demands the same outcomes.
-func compare(t *testing.T, programs int, bound func(seed uint64) int) {
+func compare(t *testing.T, programs int, draw func(seed uint64) *program, bound func(seed uint64) int) {
 	const most = 4_000
 	compared, executions, reduced, outcomes := 0, 0, 0, 0
 	failed := 0
 	for seed := uint64(0); compared < programs && failed < 3; seed++ {
-		p := randomProgram(seed)
+		p := draw(seed)
 		plain := &plain{bound: bound(seed), left: most}
 		all := p.outcomes(plain)
 		if plain.left < 0 {
@@ -50,10 +50,21 @@ func size(short, standard, deep int) int {
 // TestReductionsLoseNothing: what random programs can come to is the same with all
 // reductions of Exhaustive as without any.
 func TestReductionsLoseNothing(t *testing.T) {
-	compare(t, size(100, 350, 1200), func(uint64) int { return sim.Unbounded })
+	compare(t, size(100, 350, 1200), randomProgram, func(uint64) int { return sim.Unbounded })
 }
 
 // TestBoundedLosesNothing: the same for bounded searches.
 func TestBoundedLosesNothing(t *testing.T) {
-	compare(t, size(80, 200, 400), func(seed uint64) int { return int(seed % 4) })
+	compare(t, size(80, 200, 400), randomProgram, func(seed uint64) int { return int(seed % 4) })
+}
+
+// TestClockAndDeathLoseNothing: the same where ranks look at the clock, die, and have
+// successors.
+func TestClockAndDeathLoseNothing(t *testing.T) {
+	compare(t, size(150, 500, 6000), hazardousProgram, func(seed uint64) int {
+		if seed%4 == 0 {
+			return int(seed / 4 % 3)
+		}
+		return sim.Unbounded
+	})
 }

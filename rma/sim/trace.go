@@ -31,6 +31,7 @@ type Event struct {
 	Before int64 // value of the word
 	After  int64
 	Text   string
+	Ghost  bool // an effect, after the rank has died
 }
 
 func (e *search) note(v Event) {
@@ -40,6 +41,9 @@ func (e *search) note(v Event) {
 
 func (v Event) String() string {
 	who := fmt.Sprintf("%5d  rank %-3d ", v.Step, v.Rank)
+	if v.Rank < 0 {
+		who = fmt.Sprintf("%5d  %-8s ", v.Step, "clock")
+	}
 	switch v.Kind {
 	case EventMark:
 		return who + "        " + v.Text
@@ -54,6 +58,9 @@ func (v Event) String() string {
 	what := ": " + v.format(v.Before)
 	if v.Op.Kind.Writes() {
 		what += " -> " + v.format(v.After)
+	}
+	if v.Ghost {
+		what += ", after its death,"
 	}
 	return who + "effect  " + v.Seg.name(v.Target, v.Disp) + what + "  " + describe(&v.Op)
 }

@@ -19,6 +19,7 @@ type world struct {
 	words    uint64 // in all segments
 	ready    []*rank
 	alive    int
+	dead     int
 	failed   error // why all waits end, or nil
 	engine   engine
 
@@ -52,7 +53,7 @@ func (w *world) reset(kept bool) {
 	}
 	w.ready = w.ready[:0]
 	w.failed = nil
-	w.alive = len(w.ranks)
+	w.alive, w.dead = len(w.ranks), 0
 	w.all.arrived = 0
 	for _, r := range w.ranks {
 		r.state, r.err, r.met = running, nil, nil
@@ -104,7 +105,7 @@ func (w *world) fail(cause error) {
 	}
 	w.failed = cause
 	for _, r := range w.ranks {
-		if r.state != running && r.state != finished {
+		if r.state != running && r.state != finished && r.state != dead {
 			w.ready = append(w.ready, r)
 		}
 	}
