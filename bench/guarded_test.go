@@ -44,7 +44,7 @@ func TestHomes(t *testing.T) {
 			sane(t, measure(t, 1, 4, bench.Config{Lock: name, Mode: bench.WCSB, Locks: locks, Acquires: 500}))
 		}
 	}
-	for _, nodes := range []int{1, 3} {
+	for _, nodes := range []int{1, 3, 6} {
 		for _, mode := range []bench.Mode{bench.SOB, bench.WCSB, bench.Clients} {
 			err := inproc.Job{Nodes: 2, PerNode: 2, MemoryNodes: nodes}.Run(func(c rma.Comm) error {
 				_, err := bench.Run(c, bench.Config{Lock: "testmemory", Mode: mode, Locks: 7, Acquires: 500, Readers: 0.3})

@@ -92,7 +92,7 @@ func TestMPIResultsComeFromRankZero(t *testing.T) {
 }
 
 func TestMPIBench(t *testing.T) {
-	for _, mode := range []string{"latency", "ecsb", "wcsb"} {
+	for _, mode := range []string{"latency", "ecsb", "wcsb", "clients"} {
 		m := mpirun(t, "2", "bench", "--mode", mode, "--duration", "50ms", "--json").good(t).object(t)
 		sane(t, m)
 		if m["ranks"] != 2.0 || m["nodes"] != 1.0 {
