@@ -4,6 +4,7 @@ package main
 import (
 	_ "github.com/rmalock/rmalock/baseline"
 	_ "github.com/rmalock/rmalock/dmcs"
+	_ "github.com/rmalock/rmalock/dslr"
 	_ "github.com/rmalock/rmalock/rmamcs"
 	_ "github.com/rmalock/rmalock/rmarw"
 	_ "github.com/rmalock/rmalock/topo/hardware" // levels inside the nodes
