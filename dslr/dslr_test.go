@@ -34,7 +34,7 @@ func patient(cfg dslr.Config) lock.Info {
 func TestLock(t *testing.T) {
 	jobs := []inproc.Job{
 		{Nodes: 1, PerNode: 1}, {Nodes: 1, PerNode: 3}, {Nodes: 1, PerNode: 8}, {Nodes: 3, PerNode: 2},
-		{Nodes: 1, PerNode: 4, MemoryNodes: 4}, {Nodes: 2, PerNode: 2, MemoryNodes: 4},
+		{Nodes: 1, PerNode: 4, MemoryNodes: 1}, {Nodes: 2, PerNode: 2, MemoryNodes: 5},
 	}
 	if locktest.Quick() {
 		jobs = jobs[2:5]

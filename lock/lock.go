@@ -229,7 +229,7 @@ type Param struct {
 // A Setting is how a lock is opened by name.
 type Setting struct {
 	Locks    int               // number of locks
-	Home     int               // rank of lock 0's home
+	Home     int               // lock 0's home: a rank, or a memory node
 	Topology *topo.Topology    // of the Comm's ranks; nil for what is discovered
 	Params   map[string]string // values by name of a Param; the default for those that are missing
 }

@@ -142,6 +142,9 @@ type probe struct {
 	*rmatest.Probe
 	info lock.Info
 	slow int // how many times slower than usual everything is
+
+	hosts rma.Hosts // of the lock's tables
+	known bool      // hosts is
 }
 
 // modes are the modes that the lock tells apart.
@@ -156,11 +159,41 @@ func (p *probe) modes() []lock.Mode {
 // these ranks; it opens them on all ranks or on none: then it returns nil.
 func (p *probe) table(n, home int) lock.Table { return p.tableOn(p.Comm, n, home) }
 
+// home is the home of a table that a rank stands for: the rank itself, or where locks are on
+// memory nodes one of these. The first call is collective in a job that has memory nodes.
+func (p *probe) home(rank int) int {
+	if p.MemoryNodes() == 0 {
+		return rank
+	}
+	if !p.known {
+		p.known = true
+		t, err := p.info.Open(p.Comm, 1, 0)
+		if !p.Agreed(err) {
+			return rank
+		}
+		p.hosts = lock.HostsOf(t)
+		p.free(t)
+	}
+	if p.hosts == rma.MemoryNodes {
+		return rank % p.MemoryNodes()
+	}
+	return rank
+}
+
+// homes is the number of homes that a table may have.
+func (p *probe) homes() int {
+	if p.home(0); p.hosts == rma.MemoryNodes {
+		return p.MemoryNodes()
+	}
+	return p.Size()
+}
+
 // tableOn is table on a Comm that the probe's ranks have made of theirs.
 func (p *probe) tableOn(c rma.Comm, n, home int) lock.Table {
 	if p.Lost() {
 		return nil
 	}
+	home = p.home(home)
 	t, err := p.info.Open(c, n, home)
 	if errors.Is(err, lock.ErrConfig) && n > c.Size() {
 		t, err = p.info.Open(c, c.Size(), home) // one lock per rank, as MPI has

@@ -37,7 +37,7 @@ func checkDescribes(p *probe) {
 				p.Failf("a handle is an RWMutex: %v; the registry says shared: %v", ok, p.info.Shared)
 			}
 		}
-		p.homes(t, home)
+		p.spread(t, p.home(home))
 		p.free(t)
 	}
 	if p.info.Title == "" || p.info.Fair == "" {
@@ -45,11 +45,11 @@ func checkDescribes(p *probe) {
 	}
 }
 
-// homes checks what holds of homes, however a table spreads its locks: they are hosts, all ranks
-// are told the same, again and again, and those that have locks have equally many, but for one.
-// Among ranks, that of lock 0 is the one that was asked for.
-func (p *probe) homes(t lock.Table, first int) {
-	hosts := lock.HomesOf(t, p.Comm)
+// spread checks what holds of homes, however a table spreads its locks: they are hosts, lock 0's
+// is the one that was asked for, all ranks are told the same, again and again, and those that
+// have locks have equally many, but for one.
+func (p *probe) spread(t lock.Table, first int) {
+	hosts := p.homes()
 	homes := make([]int64, t.Len())
 	locks := map[int64]int{}
 	for id := range homes {
@@ -62,9 +62,7 @@ func (p *probe) homes(t lock.Table, first int) {
 	for id, home := range homes {
 		p.Equal(fmt.Sprintf("the home of lock %d, asked again,", id), int64(t.Home(id)), home)
 	}
-	if lock.HostsOf(t) == rma.Ranks {
-		p.Equal("the home of lock 0", homes[0], int64(first))
-	}
+	p.Equal("the home of lock 0", homes[0], int64(first))
 	for i, home := range p.GatherAll(homes) {
 		p.Equal(fmt.Sprintf("the home of lock %d, as rank %d is told,", i%len(homes), i/len(homes)), home, homes[i%len(homes)])
 	}
@@ -80,7 +78,7 @@ func (p *probe) homes(t lock.Table, first int) {
 // checkBadConfig: a Table that cannot be is refused on every rank, with no window
 // left open that others wait for.
 func checkBadConfig(p *probe) {
-	for _, bad := range []struct{ n, home int }{{1, -1}, {1, p.Size()}, {-1, 0}} {
+	for _, bad := range []struct{ n, home int }{{1, -1}, {1, p.homes()}, {-1, 0}} {
 		_, err := p.info.Open(p.Comm, bad.n, bad.home)
 		if errors.Is(err, errors.ErrUnsupported) {
 			p.OK(err)

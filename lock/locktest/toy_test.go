@@ -75,7 +75,11 @@ func openToy(c rma.Comm, n, home int, f fault) (lock.Table, error) {
 	if f == anyConfig {
 		n, home = max(n, 1), max(0, min(home, c.Size()-1))
 	}
-	if n < 1 || home < 0 || home >= c.Size() {
+	hosts := c.Size()
+	if f == onMemoryNodes {
+		hosts = c.MemoryNodes()
+	}
+	if n < 1 || home < 0 || home >= hosts {
 		return nil, fmt.Errorf("toy: %d locks at %d: %w", n, home, lock.ErrConfig)
 	}
 	spec := rma.CounterSpec("toy", n)
@@ -105,7 +109,7 @@ func (t *toy) Home(id int) int {
 	case t.fault == fickleHome && id == 7:
 		id += t.asked / 100
 	case t.fault == onMemoryNodes:
-		return id % t.w.Size()
+		return (t.home + id) % t.w.Size()
 	case t.fault == unevenHome && id < 10, t.fault == oneHome:
 		id = 0
 	}
@@ -128,7 +132,7 @@ func (t *toy) word(id int) (target, disp int) {
 	case oneHome:
 		return t.home, id
 	case onMemoryNodes:
-		return id % t.w.Size(), id
+		return (t.home + id) % t.w.Size(), id
 	}
 	return (t.home + id) % t.size, id
 }
