@@ -88,9 +88,9 @@ int progress(void) {
 	return progress_comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Test(&progress_request, &flag, MPI_STATUS_IGNORE);
 }
 
-int found_work(int64_t took_ns) {
+int found_work(int64_t took_ns, int times) {
 	static int64_t idle_ns = INT64_MAX / 4; // time of a look that finds nothing
 	if (took_ns < idle_ns) idle_ns = took_ns;
 	idle_ns += idle_ns / 1024 + 1; // forget old minima
-	return took_ns > 3 * idle_ns;
+	return took_ns > times * idle_ns;
 }

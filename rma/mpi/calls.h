@@ -29,9 +29,9 @@ void end_call(void);
 int progress(void);
 int progress_open(void);
 
-// found_work reports whether a look at what MPI has to do that took so long found something: most
-// looks find nothing and take the least time. Under the mutex.
-int found_work(int64_t took_ns);
+// found_work reports whether a look at what MPI has to do found something: it took so many times
+// as long as the shortest ones, which find nothing. Under the mutex.
+int found_work(int64_t took_ns, int times);
 void progress_close(void);
 
 void nap(int64_t ns);

@@ -114,7 +114,8 @@ enum { YIELD_FOR_NS = 2000000, NAP_LEAST_NS = 20000, NAP_MOST_NS = 1000000, NAP_
 // shim_wait tests the request until it is complete. Between tests it naps, for a sixteenth of the
 // time waited; with yields it yields for 2 ms first. Yields of many ranks on few cores keep the
 // cores from the rank that all wait for, under MPICH and while MPI starts. For a memory node,
-// whose tests are what serves others, time begins anew whenever one has found something to do.
+// whose tests are what serves others, time begins anew whenever one has found something to do,
+// and it does not nap where it has a core.
 int shim_wait(shim_comm *c, MPI_Request *r, int64_t max_ns) {
 	int64_t start = 0, before = 0;
 	for (;;) {
@@ -123,13 +124,13 @@ int shim_wait(shim_comm *c, MPI_Request *r, int64_t max_ns) {
 		if (c->serves) before = shim_now();
 		rc = MPI_Test(r, &done, MPI_STATUS_IGNORE);
 		int64_t now = note_inside();
-		if (c->serves && found_work(now - before)) c->served_ns = now;
+		if (c->serves && found_work(now - before, 2)) c->served_ns = now;
 		pthread_mutex_unlock(&mpi_mutex);
 		if (rc != MPI_SUCCESS || done) return rc;
 		if (start == 0) start = now;
 		if (now - start > max_ns) return SHIM_NOT_YET;
 		int64_t waited = now - (c->serves ? c->served_ns : start);
-		if (c->yields && waited < YIELD_FOR_NS) {
+		if (c->serves == SHIM_SERVES_EAGERLY || (c->yields && waited < YIELD_FOR_NS)) {
 			sched_yield();
 			continue;
 		}

@@ -40,7 +40,7 @@ static void *helper_thread(void *unused) {
 			continue;
 		}
 		progress();
-		pause = found_work(shim_now() - start) ? NAP_LEAST_NS : longer(pause, NAP_MOST_NS);
+		pause = found_work(shim_now() - start, 3) ? NAP_LEAST_NS : longer(pause, NAP_MOST_NS);
 		pthread_mutex_unlock(&mpi_mutex);
 	}
 	return NULL;

@@ -79,7 +79,11 @@ func (c *comm) divide(k int) (mine *comm, serves bool, err error) {
 	mine.oversubscribed, mine.awaitResults = c.oversubscribed, c.awaitResults // memory nodes take cores, too
 	mine.h.yields, mine.h.await_results = c.h.yields, c.h.await_results
 	if serves {
-		c.h.serves, mine.h.serves = 1, 1
+		how := C.int(C.SHIM_SERVES_EAGERLY)
+		if c.oversubscribed {
+			how = C.SHIM_SERVES_WITH_NAPS
+		}
+		c.h.serves, mine.h.serves = how, how
 		mine.label = func(rank int) string { return m.label(m.ranks[rank]) }
 	} else {
 		mine.joint = &joint{comm: c, nodes: m.ranks}

@@ -39,10 +39,12 @@ typedef struct {
 	MPI_Comm comm, node;
 	int rank, size, node_rank, node_size;
 	int yields;        // shim_wait yields before it naps
-	int serves;        // a memory node's: it has nothing to do but to serve others
+	int serves;        // a memory node's: it has nothing to do but to serve others; one of the below
 	int64_t served_ns; // when it last did
 	int await_results; // operations wait for their results before the flush: operations.c
 } shim_comm;
+
+enum { SHIM_SERVES_NOT, SHIM_SERVES_WITH_NAPS, SHIM_SERVES_EAGERLY };
 
 enum { SHIM_QUEUED, SHIM_ISSUED, SHIM_COMPLETE };
 
