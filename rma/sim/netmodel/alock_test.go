@@ -178,6 +178,9 @@ func (l threadLock) rate(t *testing.T, locks int, local float64) float64 {
 // T5 for ALock. The CPU's part has no software cost, so 100 % local is a bound; and where the
 // rivals' loopback decides the model has a third of the paper's factor or more.
 func TestCalibrationALock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	type rates struct{ a, mcs, spin float64 }
 	at := func(locks int, local float64) rates {
 		r := rates{aLock.rate(t, locks, local), mcsLock.rate(t, locks, local), spinLock.rate(t, locks, local)}

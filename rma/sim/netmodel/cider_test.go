@@ -107,6 +107,9 @@ func arrayRate(t *testing.T, m *Machine, each int, masked bool, update func(p *p
 // paper's figure 20 has both by their ratio to a third. The lock swaps by a masked CAS (section
 // 2.3).
 func TestCalibrationCIDER(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	m := load1(t, "cx6")
 	swing, locked := (*pointers).swing, (*pointers).locked
 	few, many := arrayRate(t, m, 4, false, swing), arrayRate(t, m, 64, false, swing)

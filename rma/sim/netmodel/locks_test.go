@@ -18,7 +18,6 @@ import (
 // setting is a microbenchmark of clients on 8 compute nodes with 16 cores, and locks on a memory
 // node (DecLock, section 6.1).
 type setting struct {
-	machine    string
 	clients    int
 	coroutines int // of a core
 	locks      int
@@ -302,6 +301,9 @@ func refetch(c *lockClient, queue []int64, id int) error {
 // T5 for DecLock: 100,000 locks, Zipf 0.99, half reads, one access unless the row says otherwise.
 // Allowed is 25 % for what round trips decide, and half where one side is in a storm of retries.
 func TestCalibrationDecLock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	m := load1(t, "cx4")
 	at := func(m *Machine, p protocol, clients, accesses int, ms int64) found {
 		s := setting{clients: clients, coroutines: 2, locks: 100_000, theta: 0.99, reads: 0.5, accesses: accesses, ms: ms}
