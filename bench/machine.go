@@ -66,6 +66,7 @@ func (n modelled) Model(v *Virtual, seed uint64) (sim.Model, error) {
 // placement is the place of each rank and memory node for the network.
 func placement(v *Virtual) netmodel.Placement {
 	p := places(v.Topology)
+	p.Servers = v.Servers
 	v.coroutines(&p)
 	v.memory(&p)
 	v.pairs(&p)

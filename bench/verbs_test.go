@@ -36,6 +36,29 @@ func TestVirtualOnVerbs(t *testing.T) {
 	require.Equal(t, "sim, virtual time on cx4", mpi.Transport)
 }
 
+// Locks in NIC memory, mailboxes and servers: a hot word is four times as quick, hand-overs are
+// messages, and a rank that takes long for a message holds up what it is told.
+func TestVirtualDeviceMessagesServers(t *testing.T) {
+	m, err := bench.LoadMachine("cx6")
+	require.NoError(t, err)
+	hot := func(device ...string) float64 {
+		v := bench.Virtual{Topology: nodes(16, 4), Machine: m, MemoryNodes: 1, Verbs: true, Device: device}
+		return virtual(t, v, bench.Config{Lock: "testmemory", Mode: bench.ECSB, Acquires: 200}).PerSecond
+	}
+	require.Greater(t, hot("testmemory"), 2*hot())
+
+	queue := func(servers ...int) *bench.Result {
+		v := bench.Virtual{Topology: nodes(8, 1), Machine: m, Verbs: true, MaskedSwap: true, Messages: []string{"dmcs"}, Servers: servers}
+		return virtual(t, v, bench.Config{Lock: "dmcs", Mode: bench.ECSB, Acquires: 200})
+	}
+	plain := queue()
+	require.Greater(t, plain.Network["message"], 0.9, plain.Network) // the hand-over; most links too
+	require.NotContains(t, plain.Network, "Put.rank")
+	slow := queue(0, 1, 2, 3, 4, 5, 6, 7).PerSecond
+	t.Logf("%.3g and with servers %.3g acquires a second", plain.PerSecond, slow)
+	require.Less(t, slow, 0.8*plain.PerSecond)
+}
+
 // Figure 1 of alock: a spin lock on one machine, reached through loopback. With a connection from
 // each thread to each, throughput peaks at a few threads and then falls. With one from each
 // thread to the node it stays where it is.

@@ -57,6 +57,11 @@ type Virtual struct {
 	Verbs bool
 	// MaskedSwap says that with Verbs a swap is one operation (sim.Timed.MaskedSwap).
 	MaskedSwap bool
+	// Messages and Device are names of windows: mailboxes, whose Puts are messages, and those in
+	// the memory of NICs (sim.Timed.Messages).
+	Messages, Device []string
+	// Servers are ranks whose CPU takes serverNs for each message.
+	Servers []int
 	// QPs says which ranks share connections.
 	QPs QPs
 	// Coroutines is the number of ranks, one after the other on a node, that are coroutines of
@@ -165,7 +170,7 @@ func (v *Virtual) Validate() error {
 // weak are the weak constants of a machine that have a part in the job.
 func (v *Virtual) weak(m Machine) []Constant {
 	return slices.DeleteFunc(m.Weak(), func(c Constant) bool {
-		return c.Name == "switchNs" && v.Coroutines < 2 || c.Name == "serverNs" // no lock has a server
+		return c.Name == "switchNs" && v.Coroutines < 2 || c.Name == "serverNs" && len(v.Servers) == 0
 	})
 }
 
@@ -216,6 +221,7 @@ func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64
 	cfg.virtual, cfg.Topology = p, v.Topology
 	t := sim.Timed{
 		Node: nodes(v.Topology), MemoryNodes: v.MemoryNodes, Model: model, Verbs: v.Verbs, MaskedSwap: v.MaskedSwap,
+		Messages: v.Messages, Device: v.Device,
 		PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong),
 	}
 	t.Tick = func(now int64) error {
