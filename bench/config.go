@@ -19,7 +19,7 @@ var (
 	ErrExclusion = errors.New("bench: the lock did not exclude")
 )
 
-// A Mode is a workload.
+// A Mode says what the ranks do: one of the workloads of rma-rw, or a Workload.
 type Mode string
 
 // The workloads; see the package comment.

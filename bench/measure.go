@@ -37,7 +37,7 @@ func timed(c rma.Comm, lck *Lock, cfg *Config) (*measurement, error) {
 }
 
 // measure runs the warm-up, and between two barriers the workload. Collective.
-func (m *measurement) measure(c rma.Comm, w workload, cfg *Config) (err error) {
+func (m *measurement) measure(c rma.Comm, w runner, cfg *Config) (err error) {
 	var done int
 	var usualNs int64
 	if w.active() {
@@ -79,7 +79,7 @@ func (m *measurement) measure(c rma.Comm, w workload, cfg *Config) (err error) {
 // one with its work, 0 if there was none. With a duration the usual one is the median. The
 // mean would be dominated by ranks that sleep, and running ranks would then read the clock
 // too often.
-func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err error) {
+func warmUp(c rma.Comm, w runner, cfg *Config) (done int, usualNs int64, err error) {
 	begin := c.Now()
 	if cfg.Acquires > 0 {
 		done = cfg.Acquires / 10
@@ -105,7 +105,7 @@ func warmUp(c rma.Comm, w workload, cfg *Config) (done int, usualNs int64, err e
 }
 
 // samples runs a workload of all ranks and times single acquires.
-func (m *measurement) samples(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
+func (m *measurement) samples(c rma.Comm, w runner, cfg *Config, done int, usualNs int64) error {
 	every := 1
 	if usualNs > 0 && !cfg.timesAll() {
 		every = int(min(max(sampleEvery/usualNs, 1), maxEvery))
@@ -131,7 +131,7 @@ func (m *measurement) samples(c rma.Comm, w workload, cfg *Config, done int, usu
 }
 
 // batches times many acquires at once.
-func (m *measurement) batches(c rma.Comm, w workload, cfg *Config, done int, usualNs int64) error {
+func (m *measurement) batches(c rma.Comm, w runner, cfg *Config, done int, usualNs int64) error {
 	left, end := remaining(c, cfg, done)
 	var size int
 	if cfg.Acquires > 0 {

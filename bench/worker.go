@@ -9,8 +9,8 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// A workload is what one rank does.
-type workload interface {
+// A runner is one rank at a mode.
+type runner interface {
 	active() bool // whether this rank takes the lock
 	begin()       // ends the warm-up
 	run(n int) error
@@ -31,7 +31,7 @@ type timing struct {
 }
 
 // open opens the workload: locks on counted, data on c. Collective.
-func open(c, counted rma.Comm, lck *Lock, cfg *Config) (workload, error) {
+func open(c, counted rma.Comm, lck *Lock, cfg *Config) (runner, error) {
 	switch cfg.Mode {
 	case DHT:
 		return newDHTWorker(c, counted, lck, cfg)
