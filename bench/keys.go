@@ -66,6 +66,15 @@ func (k Keys) String() string {
 	return "uniform"
 }
 
+// MarshalText is String.
+func (k Keys) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText is ParseKeys.
+func (k *Keys) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseKeys(string(text))
+	return err
+}
+
 // check reports what is wrong.
 func (k Keys) check() error {
 	switch {

@@ -57,6 +57,7 @@ type Result struct {
 
 	// Of mode clients. A visit acquires its locks, works and releases them.
 	Workload        string      `json:"workload,omitempty"`           // in a line
+	Mix             *Mix        `json:"mix,omitempty"`                // the same, if it is a Mix
 	Offered         float64     `json:"offered_per_second,omitempty"` // Config.Rate, in visits
 	Visits          int64       `json:"visits,omitempty"`             // of all ranks
 	VisitsPerSecond float64     `json:"visits_per_second,omitempty"`  // of all ranks

@@ -90,6 +90,9 @@ func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
 	}
 	if cfg.Workload != nil {
 		res.Workload = cfg.Workload.String()
+		if m, ok := cfg.Workload.(Mix); ok {
+			res.Mix = &m
+		}
 	}
 	return res
 }

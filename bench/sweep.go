@@ -8,15 +8,19 @@ import (
 	"github.com/rmalock/rmalock/lock"
 )
 
-// A Sweep is a set of runs: every workload with every lock, share of writers and number of
-// ranks. With Repeat it runs in rounds, so that changes in the machine's speed affect all.
+// A Sweep is a set of runs: every workload with every lock, share of writers, number of locks and
+// number of ranks. With Repeat it runs in rounds, so that changes in the machine's speed affect all.
 type Sweep struct {
 	Config  Config    // what all runs have in common
 	Modes   []Mode    // workloads
 	Locks   []string  // as ParseLock reads them, and Atomic
 	Writers []float64 // F_W, 0 to 1
 	Ranks   []int     // numbers of ranks
-	Repeat  int       // runs of each, with seeds from Config.Seed on; 0 means 1
+	Tables  []int     // numbers of locks; none means Config.Locks
+	// Workloads and Rates are those of mode clients; none means what Config has.
+	Workloads []Workload
+	Rates     []float64
+	Repeat    int // runs of each, with seeds from Config.Seed on; 0 means 1
 }
 
 // A Point is one run of a Sweep.
@@ -52,15 +56,7 @@ func (s Sweep) round() ([]Point, error) {
 			if name == Atomic && mode != DHT && len(s.Modes) > 1 {
 				continue
 			}
-			for _, writers := range s.Writers {
-				cfg := s.Config
-				cfg.Mode, cfg.Lock, cfg.Readers = mode, name, round(1-writers)
-				if mode != Clients {
-					cfg.Workload, cfg.Rate = nil, 0
-				}
-				if mode == DHT && cfg.Duration > 0 && len(s.Modes) > 1 {
-					cfg.Duration = 0
-				}
+			for _, cfg := range s.configs(mode, name) {
 				if cfg.Readers > 0 && mode != DHT && len(s.Writers) > 1 {
 					if info, err := ParseLock(name); err == nil && !info.Shared {
 						continue
@@ -83,6 +79,40 @@ func (s Sweep) round() ([]Point, error) {
 		}
 	}
 	return out, nil
+}
+
+// configs lists the runs of a lock at a mode, but for the numbers of ranks.
+func (s Sweep) configs(mode Mode, name string) []Config {
+	base := s.Config
+	base.Mode, base.Lock = mode, name
+	if mode == DHT && base.Duration > 0 && len(s.Modes) > 1 {
+		base.Duration = 0
+	}
+	out := Each([]Config{base}, s.Writers, func(c *Config, writers float64) { c.Readers = round(1 - writers) })
+	out = Each(out, s.Tables, func(c *Config, locks int) { c.Locks = locks })
+	if mode != Clients {
+		for i := range out {
+			out[i].Workload, out[i].Rate = nil, 0
+		}
+		return out
+	}
+	out = Each(out, s.Workloads, func(c *Config, w Workload) { c.Workload = w })
+	return Each(out, s.Rates, func(c *Config, rate float64) { c.Rate = rate })
+}
+
+// Each lists things with values set: each thing with each value. Without values it is things.
+func Each[S, T any](things []S, values []T, set func(*S, T)) []S {
+	if len(values) == 0 {
+		return things
+	}
+	var out []S
+	for _, s := range things {
+		for _, v := range values {
+			set(&s, v)
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // Key names a run on a place, such as "inproc" or "sim aries 4x16". Runs with one key

@@ -56,15 +56,15 @@ type Acquire struct {
 // A Mix is a Workload whose visits are drawn one by one. The zero value acquires one lock,
 // each equally often, with nothing to do.
 type Mix struct {
-	Keys Keys // how often each lock is acquired
+	Keys Keys `json:"keys"` // how often each lock is acquired
 	// Local is the share of acquires of locks whose home is on the rank's own node, more than
 	// 0 and at most 1. Keys then go by the ids among these locks, and among the others. 0 is
 	// no such rule.
-	Local    float64
-	Together int // locks of a visit, all different, acquired in the order of ids; 0 means 1
-	Accesses int // as in Visit
-	Inside   time.Duration
-	Think    time.Duration
+	Local    float64       `json:"local"`
+	Together int           `json:"together"`  // locks of a visit, all different, acquired in the order of ids; 0 means 1
+	Accesses int           `json:"accesses"`  // as in Visit
+	Inside   time.Duration `json:"inside_ns"` // as in Visit
+	Think    time.Duration `json:"think_ns"`  // as in Visit
 }
 
 // String is the fields that are not zero.

@@ -27,8 +27,8 @@ func (k task) String() string {
 	return text
 }
 
-// addClients takes runs of mode clients into figures, four for each task: throughput by ranks,
-// and, of the runs with the most ranks, the distribution functions of latency, of the time in
+// addClients takes runs of mode clients into figures, up to four for each task: throughput by
+// ranks, unless there are several tasks with one number of ranks each, and, of the runs with the most ranks, the distribution functions of latency, of the time in
 // Lock of the busiest lock, and of the ranks' shares.
 func (d *drawing) addClients(results []*bench.Result) {
 	var tasks []task
@@ -45,6 +45,9 @@ func (d *drawing) addClients(results []*bench.Result) {
 				d.figure(id, "Clients: "+k.String(), r.Mode).add(r, lockTitle(r), r.Lock, float64(r.Ranks))
 				ranks = max(ranks, r.Ranks)
 			}
+		}
+		if len(tasks) > 1 && !slices.ContainsFunc(d.figures[id].lines, func(l *line) bool { return len(l.at) > 1 }) {
+			delete(d.figures, id)
 		}
 		var most []*bench.Result // the first run of each lock
 		for _, r := range results {

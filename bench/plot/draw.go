@@ -206,11 +206,18 @@ func axes(p *plot.Plot) {
 func (f *Figure) ranges(p *plot.Plot) {
 	if len(f.X.Ticks) == 0 { // no points: an empty frame, which the note explains
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 1, 2, 1, 2
-		f.X.Ticks = []float64{1, 2}
+		f.X.Ticks, f.X.Log = []float64{1, 2}, true
 	}
-	p.X.Scale = plot.LogScale{}
-	p.X.Min, p.X.Max = f.X.Ticks[0]/1.12, f.X.Ticks[len(f.X.Ticks)-1]*1.12
-	p.X.Tick.Marker = plot.ConstantTicks(sparse(f.X.Ticks))
+	first, last := f.X.Ticks[0], f.X.Ticks[len(f.X.Ticks)-1]
+	if f.X.Log {
+		p.X.Scale = plot.LogScale{}
+		p.X.Min, p.X.Max = first/1.12, last*1.12
+		p.X.Tick.Marker = plot.ConstantTicks(sparse(f.X.Ticks, math.Log))
+	} else {
+		margin := max(last-first, 1) / 40
+		p.X.Min, p.X.Max = first-margin, last+margin
+		p.X.Tick.Marker = plot.ConstantTicks(sparse(f.X.Ticks, func(v float64) float64 { return v }))
+	}
 	if f.Y.Log {
 		p.Y.Scale = plot.LogScale{}
 		p.Y.Min, p.Y.Max = p.Y.Min/1.15, p.Y.Max*1.15
@@ -244,17 +251,17 @@ func steps(high float64) []plot.Tick {
 	return out
 }
 
-// sparse labels values on a logarithmic axis: the ends, and those between that are
+// sparse labels values on an axis with a scale: the ends, and those between that are
 // not too close to a label before or to the last.
-func sparse(values []float64) []plot.Tick {
+func sparse(values []float64, scale func(float64) float64) []plot.Tick {
 	end := len(values) - 1
-	room := math.Log(values[end]/values[0]) / 16
+	room := (scale(values[end]) - scale(values[0])) / 16
 	var out []plot.Tick
 	last := math.Inf(-1)
 	for i, v := range values {
 		t := plot.Tick{Value: v}
-		at := math.Log(v)
-		if i == end || at-last >= room && math.Log(values[end])-at >= room {
+		at := scale(v)
+		if i == end || at-last >= room && scale(values[end])-at >= room {
 			t.Label, last = strconv.FormatFloat(v, 'g', 6, 64), at
 		}
 		out = append(out, t)

@@ -131,6 +131,7 @@ func figuresOf(where string, records []bench.Record) []*Figure {
 	}
 	d.addByWriters(here)
 	d.addClients(here)
+	d.addByChoice(here)
 	d.thin()
 	return d.done()
 }

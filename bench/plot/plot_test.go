@@ -209,6 +209,30 @@ func TestClients(t *testing.T) {
 	if !slices.Equal(ids, want) {
 		t.Errorf("figures %v, want %v", ids, want)
 	}
+	// Choices with three values have figures of their own.
+	var swept []bench.Record
+	s := bench.Sweep{Modes: []bench.Mode{bench.Clients}, Locks: []string{"dmcs"}, Writers: []float64{1}, Ranks: []int{8}, Tables: []int{50, 500}, Rates: []float64{1e5, 1e6, 1e7}}
+	s.Config.Acquires = 50
+	for _, theta := range []float64{0, 0.9, 0.99} {
+		s.Workloads = append(s.Workloads, bench.Mix{Keys: bench.Keys{Theta: theta}})
+	}
+	swept = records(t, s, false)
+	drawn := plot.Figures(swept)
+	for id, want := range map[string]struct {
+		x   []float64
+		log bool
+	}{"8-skew-1": {[]float64{0, 0.9, 0.99}, false}, "8-skew-6": {[]float64{0, 0.9, 0.99}, false}, "8-offered-6": {[]float64{0.1, 1, 10}, true}} {
+		f := figure(t, drawn, id)
+		if !slices.Equal(f.X.Ticks, want.x) || f.X.Log != want.log || len(f.Series) != 1 || len(f.Series[0].Points) != 3 {
+			t.Errorf("%s: axis %+v, lines %+v", id, f.X, f.Series)
+		}
+		if _, err := f.SVG(); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if slices.ContainsFunc(drawn, func(f *plot.Figure) bool { return strings.HasPrefix(f.ID, "8-locks") || f.ID == "7-clients-1" }) {
+		t.Errorf("two numbers of locks, or one of ranks, are a figure")
+	}
 	var r *bench.Result
 	for i := range all {
 		if all[i].Result.Lock == "dmcs" && all[i].Result.Ranks == 8 {

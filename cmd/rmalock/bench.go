@@ -58,7 +58,7 @@ func (o *benchOptions) flags(cmd *cobra.Command) {
 	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s)")
 	f.IntVar(&o.sweep.Config.Acquires, "acquires", 0, "acquires per rank, instead of a duration (default in mode lb 100000, in dht 1000)")
 	f.Float64SliceVar(&o.sweep.Writers, "writers", []float64{1}, "`shares` of acquires in exclusive mode, 0 to 1")
-	f.IntVar(&o.sweep.Config.Locks, "locks", 1, "number of locks; each acquire takes one at random")
+	f.IntSliceVar(&o.sweep.Tables, "locks", []int{1}, "numbers of locks; each acquire takes one at random")
 	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")
 	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, by turns, with seeds one after the other")
 	o.clients.flags(cmd)
@@ -91,12 +91,15 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 		return nil, fmt.Errorf("--acquires is %d, want at least 1", cfg.Acquires)
 	case given("duration") && cfg.Duration <= 0:
 		return nil, fmt.Errorf("--duration is %v, want more than 0", cfg.Duration)
-	case cfg.Locks < 1:
-		return nil, fmt.Errorf("--locks is %d, want at least 1", cfg.Locks)
 	case o.sweep.Repeat < 1:
 		return nil, fmt.Errorf("--repeat is %d, want at least 1", o.sweep.Repeat)
 	case o.png && o.plot == "":
 		return nil, errors.New("--png goes with --plot DIR")
+	}
+	for _, n := range o.sweep.Tables {
+		if n < 1 {
+			return nil, fmt.Errorf("--locks is %d, want at least 1", n)
+		}
 	}
 	for _, w := range o.sweep.Writers {
 		if !(w >= 0 && w <= 1) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,12 +14,14 @@ import (
 // workloads is the help topic on mode clients, which has its flags.
 const workloads = "workloads"
 
-// clients is the workload of mode clients.
+// clients is the workloads of mode clients: each of one with each of the others.
 type clients struct {
-	mix      bench.Mix
-	keys     string
-	locality float64 // percent
-	rate     float64
+	keys          []string
+	locality      []float64 // percent
+	together      []int
+	accesses      []int
+	inside, think []time.Duration
+	rates         []float64
 }
 
 // clientFlags are the flags of clients.
@@ -26,48 +29,81 @@ var clientFlags = []string{"keys", "locality", "together", "accesses", "inside",
 
 func (l *clients) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&l.keys, "keys", "uniform", "how often each lock is acquired: uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE")
+	f.StringSliceVar(&l.keys, "keys", []string{"uniform"}, "how often each lock is acquired: uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE")
 	complete(cmd, "keys", "uniform", "zipf:0.99", "scrambled:0.99", "hot:0.2:0.8")
-	f.Float64Var(&l.locality, "locality", 0, "`percent` of acquires of locks whose home is on the rank's own node (default: no such rule)")
-	f.IntVar(&l.mix.Together, "together", 1, "locks held at once, acquired in the order of their ids")
-	f.IntVar(&l.mix.Accesses, "accesses", 0, "memory accesses at a lock's home while it is held, one after the other")
-	f.DurationVar(&l.mix.Inside, "inside", 0, "time to compute while locks are held, after the accesses")
-	f.DurationVar(&l.mix.Think, "think", 0, "time between the release of locks and the next visit")
-	f.Float64Var(&l.rate, "rate", 0, "`visits` that begin in a second, those of all ranks together (default: a closed loop)")
+	f.Float64SliceVar(&l.locality, "locality", nil, "`percent` of acquires of locks whose home is on the rank's own node (default: no such rule)")
+	f.IntSliceVar(&l.together, "together", []int{1}, "locks held at once, acquired in the order of their ids")
+	f.IntSliceVar(&l.accesses, "accesses", []int{0}, "memory accesses at a lock's home while it is held, one after the other")
+	f.DurationSliceVar(&l.inside, "inside", []time.Duration{0}, "`times` to compute while locks are held, after the accesses")
+	f.DurationSliceVar(&l.think, "think", []time.Duration{0}, "`times` between the release of locks and the next visit")
+	f.Float64SliceVar(&l.rates, "rate", nil, "`visits` that begin in a second, those of all ranks together (default: a closed loop)")
+	for _, name := range []string{"locality", "rate"} {
+		f.Lookup(name).DefValue = "" // the text has it
+	}
 }
 
-// check reports what is wrong with the flags and puts the workload into a sweep with mode
+// check reports what is wrong with the flags and puts the workloads into a sweep with mode
 // clients.
 func (l *clients) check(cmd *cobra.Command, s *bench.Sweep) error {
-	given := cmd.Flags().Changed
 	if !slices.Contains(s.Modes, bench.Clients) {
 		for _, name := range clientFlags {
-			if given(name) {
+			if cmd.Flags().Changed(name) {
 				return fmt.Errorf("--%s goes with --mode %s; see rmalock help %s", name, bench.Clients, workloads)
 			}
 		}
 		return nil
 	}
-	switch {
-	case given("locality") && !(l.locality > 0 && l.locality <= 100):
-		return fmt.Errorf("--locality is %v percent, want more than 0 and at most 100", l.locality)
-	case given("rate") && !(l.rate > 0):
-		return fmt.Errorf("--rate is %v visits per second, want more than 0", l.rate)
-	case l.mix.Together < 1:
-		return fmt.Errorf("--together is %d, want at least 1", l.mix.Together)
-	case l.mix.Accesses < 0:
-		return fmt.Errorf("--accesses is %d, want 0 or more", l.mix.Accesses)
-	}
-	for _, name := range []string{"inside", "think"} {
-		if d, _ := cmd.Flags().GetDuration(name); d < 0 {
-			return fmt.Errorf("--%s is %v, want 0 or more", name, d)
+	for _, percent := range l.locality {
+		if !(percent > 0 && percent <= 100) {
+			return fmt.Errorf("--locality is %v percent, want more than 0 and at most 100", percent)
 		}
 	}
-	var err error
-	if l.mix.Keys, err = bench.ParseKeys(strings.TrimSpace(l.keys)); err != nil {
-		return fmt.Errorf("--keys: %w", err)
+	for _, rate := range l.rates {
+		if !(rate > 0) {
+			return fmt.Errorf("--rate is %v visits per second, want more than 0", rate)
+		}
 	}
-	l.mix.Local = l.locality / 100
-	s.Config.Workload, s.Config.Rate = l.mix, l.rate
+	for _, n := range l.together {
+		if n < 1 {
+			return fmt.Errorf("--together is %d, want at least 1", n)
+		}
+	}
+	for _, n := range l.accesses {
+		if n < 0 {
+			return fmt.Errorf("--accesses is %d, want 0 or more", n)
+		}
+	}
+	for name, times := range map[string][]time.Duration{"inside": l.inside, "think": l.think} {
+		for _, d := range times {
+			if d < 0 {
+				return fmt.Errorf("--%s is %v, want 0 or more", name, d)
+			}
+		}
+	}
+	mixes, err := l.mixes()
+	if err != nil {
+		return err
+	}
+	for _, m := range mixes {
+		s.Workloads = append(s.Workloads, m)
+	}
+	s.Rates = l.rates
 	return nil
+}
+
+// mixes lists each choice with each of the others.
+func (l *clients) mixes() ([]bench.Mix, error) {
+	var out []bench.Mix
+	for _, text := range l.keys {
+		keys, err := bench.ParseKeys(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("--keys: %w", err)
+		}
+		out = append(out, bench.Mix{Keys: keys})
+	}
+	out = bench.Each(out, l.locality, func(m *bench.Mix, percent float64) { m.Local = percent / 100 })
+	out = bench.Each(out, l.together, func(m *bench.Mix, n int) { m.Together = n })
+	out = bench.Each(out, l.accesses, func(m *bench.Mix, n int) { m.Accesses = n })
+	out = bench.Each(out, l.inside, func(m *bench.Mix, d time.Duration) { m.Inside = d })
+	return bench.Each(out, l.think, func(m *bench.Mix, d time.Duration) { m.Think = d }), nil
 }

@@ -11,7 +11,7 @@ import (
 // restrict applies the flags that were given to the sweep of a figure: they select among its
 // locks, workloads and shares of writers, and set the rest.
 func (o *benchOptions) restrict(s bench.Sweep, given func(string) bool) bench.Sweep {
-	s.Config, s.Repeat = o.sweep.Config, o.sweep.Repeat
+	s.Config, s.Repeat, s.Tables = o.sweep.Config, o.sweep.Repeat, o.sweep.Tables
 	if given("ranks") || given("nodes") || given("topology") || o.backend.name != simulated {
 		s.Ranks = o.sweep.Ranks
 	}
