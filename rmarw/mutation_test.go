@@ -98,6 +98,58 @@ func TestBargingMutants(t *testing.T) {
 		bargingTree("rmarw, barging, apart, more counters", 4, 1, 2, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
 }
 
+// bargingRootTree is the lock with a barging root where all ranks are on one node, and readers
+// and writers as SetBarging has them. On several nodes its leaf is MCS.
+func bargingRootTree(name string, counters, tl, tries, quietAfter int) lock.Info {
+	texts := []string{"rank:2", "rank:3", "rank:4"}
+	root := leaf(name, rmarw.Barging, rmarw.Asymmetric, counters, tl, 1, texts...)
+	open := root.Open
+	root.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
+		t, err := open(c, n, home)
+		if err == nil {
+			t.(*rmarw.Table).SetBarging(tries, quietAfter)
+		}
+		return t, err
+	}
+	return byNodes(root, tree(name, rmarw.Asymmetric, 4, tl, 1, texts...))
+}
+
+// TestBargingRootMutants: nor does it with a barging root, whose readers try once or wait in
+// line at once, and whose writers keep the lock from the readers when none came, or always.
+func TestBargingRootMutants(t *testing.T) {
+	if !locktest.Deep() {
+		t.Skip("takes minutes: RMALOCK_DEEP is not set")
+	}
+	locktest.RunMutantsOf(t, 4, bargingRootEquivalent(), bargingRootTree("rmarw, barging root", 1, 1, 0, 1),
+		bargingRootTree("rmarw, barging root, a try", 1, 2, 1, 0), bargingRootTree("rmarw, barging root, more counters", 4, 1, 1, 1))
+}
+
+// bargingRootEquivalent are mistakes that are none there, and one that is not caught.
+func bargingRootEquivalent() []check.Equivalent {
+	const (
+		looks = "the head of the queue looks at STATE until it has changed, whenever it was told that it is the head"
+		mine  = "only the writer that has STATE changes ADMISSION"
+		first = "the look at READERS of the first counter flushes it, before the look at its own counter's"
+		loop  = "the loop around it looks again"
+		four  = "not equivalent and not caught here: it takes three writers and a reader; caught where the writer has not queued"
+	)
+	return []check.Equivalent{
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.ADMISSION", Mutation: check.Torn, Why: mine},
+		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.ADMISSION", Mutation: check.Torn, Why: mine},
+		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.ADMISSION", Before: "Flush of Accumulate SUM rmarw.ADMISSION", Mutation: check.Late, Why: first},
+		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.ADMISSION", Before: "Await rmarw.NEXT0", Mutation: check.Late, Why: four},
+		{Phase: check.Releasing, Step: "Accumulate SUM rmarw.ADMISSION", Before: "Flush of Get rmarw.NEXT0", Mutation: check.Late, Why: four},
+		{Phase: check.Releasing, Step: "Put rmarw.STATE", Mutation: check.Late, Why: looks},
+		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Mutation: check.Late, Why: free},
+		{Phase: check.Releasing, Step: "Flush of Get rmarw.NEXT0", Mutation: check.NoFlush, Why: short},
+		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.ADMISSION", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.ADMISSION", Before: "Backoff rmarw.ADMISSION", Mutation: check.NoWait, Why: loop},
+		{Phase: check.Acquiring, Readers: true, Step: "Await rmarw.ADMISSION", Before: "Flush of Accumulate SUM rmarw.READERS", Mutation: check.NoWait, Why: loop},
+		{Phase: check.Acquiring, Step: "Await rmarw.STATUS0", Mutation: check.AnyChange, Why: same},
+		{Phase: check.Releasing, Step: "Await rmarw.NEXT0", Mutation: check.AnyChange, Why: same},
+	}
+}
+
 // bargingEquivalent are mistakes that are none there, and some that are not caught: those of
 // the tree, whose leaf is another one, and some more.
 func bargingEquivalent() []check.Equivalent {
