@@ -93,30 +93,11 @@ func (l *layout) check(cmd *cobra.Command, b *backend, figure bool) ([]int, erro
 		if !given("band") {
 			l.band = figure
 		}
-		if l.perNode == 0 {
-			l.perNode = simulatedPerNode
-		}
-		var err error
-		if l.model, err = bench.LoadMachine(l.machine); err != nil {
+		if err := l.checkSimulated(); err != nil {
 			return nil, err
 		}
-		v := l.setting()
-		if err := v.Validate(); err != nil {
-			return nil, err
-		}
-		switch {
-		case l.poll != nil && (len(l.poll) != 2 || l.poll[0] < 0 || l.poll[1] < max(l.poll[0], 1)):
-			return nil, errors.New("--poll wants two durations, the first pause and the longest, such as 1us,100us")
-		case l.topology != "":
-			tree, err := topo.Parse(l.topology)
-			if err != nil {
-				return nil, err
-			}
-			if _, ok := tree.Find("node"); !ok {
-				return nil, fmt.Errorf("--topology %q has no level node, which says who shares memory", l.topology)
-			}
-			l.tree = tree
-			return []int{tree.Size()}, nil
+		if l.tree != nil {
+			return []int{l.tree.Size()}, nil
 		}
 	}
 	if l.nodes > 0 {
@@ -131,6 +112,35 @@ func (l *layout) check(cmd *cobra.Command, b *backend, figure bool) ([]int, erro
 		}
 	}
 	return l.ranks, nil
+}
+
+// checkSimulated reports what is wrong with the flags of a job in virtual time, and reads what they
+// name.
+func (l *layout) checkSimulated() (err error) {
+	if l.perNode == 0 {
+		l.perNode = simulatedPerNode
+	}
+	if l.model, err = bench.LoadMachine(l.machine); err != nil {
+		return err
+	}
+	v := l.setting()
+	if err := v.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case l.poll != nil && (len(l.poll) != 2 || l.poll[0] < 0 || l.poll[1] < max(l.poll[0], 1)):
+		return errors.New("--poll wants two durations, the first pause and the longest, such as 1us,100us")
+	case l.topology != "":
+		tree, err := topo.Parse(l.topology)
+		if err != nil {
+			return err
+		}
+		if _, ok := tree.Find("node"); !ok {
+			return fmt.Errorf("--topology %q has no level node, which says who shares memory", l.topology)
+		}
+		l.tree = tree
+	}
+	return nil
 }
 
 // fits reports whether a number of ranks fills its nodes.

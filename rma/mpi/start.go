@@ -126,22 +126,11 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 	if c.oversubscribed {
 		enableYield()
 	}
-	if n := jobSize(); p.started && n > 1 && c.Size() == 1 {
-		return nil, fmt.Errorf("mpi: the launcher started %d ranks, but %s sees one: this program was built for %s and started by another library's mpirun (use mpirun.openmpi or mpirun.mpich to match): %w",
-			n, p.library, Library, rma.ErrRefused)
+	if err := c.checkLibrary(c.node.Count > 1 || cfg.MemoryNodes > 0); err != nil {
+		return nil, err
 	}
 	if err := c.checkMemoryNodes(cfg.MemoryNodes); err != nil {
 		return nil, err
-	}
-	if c.node.Count > 1 || cfg.MemoryNodes > 0 {
-		ensureTwoPs()
-		if err := refuseDefects(p.library, p.osc); err != nil {
-			return nil, err
-		}
-		if p.level == threadMultiple && strings.HasPrefix(p.library, "Open MPI v4.") {
-			return nil, fmt.Errorf("mpi: %s over several nodes (osc/pt2pt) refuses MPI_THREAD_MULTIPLE: start MPI with MPI_THREAD_SERIALIZED or less (gompi.Start(false)), or let this package start it: %w",
-				p.library, rma.ErrRefused)
-		}
 	}
 	w := &World{comm: c, all: c}
 	if cfg.MemoryNodes > 0 {
@@ -157,6 +146,28 @@ func open(cfg Config, duplicate func(*comm) C.int) (*World, error) {
 	watch(limit)
 	w.deaths = c.watchDeaths()
 	return w, nil
+}
+
+// checkLibrary refuses an MPI that did not start the job, or that is known to be broken where
+// some words are far.
+func (c *comm) checkLibrary(far bool) error {
+	p := &process
+	if n := jobSize(); p.started && n > 1 && c.size == 1 {
+		return fmt.Errorf("mpi: the launcher started %d ranks, but %s sees one: this program was built for %s and started by another library's mpirun (use mpirun.openmpi or mpirun.mpich to match): %w",
+			n, p.library, Library, rma.ErrRefused)
+	}
+	if !far {
+		return nil
+	}
+	ensureTwoPs()
+	if err := refuseDefects(p.library, p.osc); err != nil {
+		return err
+	}
+	if p.level == threadMultiple && strings.HasPrefix(p.library, "Open MPI v4.") {
+		return fmt.Errorf("mpi: %s over several nodes (osc/pt2pt) refuses MPI_THREAD_MULTIPLE: start MPI with MPI_THREAD_SERIALIZED or less (gompi.Start(false)), or let this package start it: %w",
+			p.library, rma.ErrRefused)
+	}
+	return nil
 }
 
 // checkMemoryNodes refuses a number of memory nodes that the job cannot have. Collective.
