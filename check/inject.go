@@ -203,12 +203,14 @@ func (t *mutantTransport) Issue(o rma.Operation) {
 		case Torn:
 			e.made, e.value = true, t.now(o.Target, o.Disp, o.Slot)
 			if v, writes := after(&o, e.value); writes {
-				t.Transport.Issue(rma.Operation{Kind: rma.KindPut, Class: o.Class, Target: o.Target, Disp: o.Disp, Operand: v})
+				t.Transport.Issue(rma.Operation{Kind: rma.KindPut, Class: o.Class, Target: o.Target, Disp: o.Disp, Operand: v, Epoch: o.Epoch})
 			}
 			t.open = append(t.open, e)
 			return
 		case Blind:
 			o.Kind, o.Op = rma.KindFetchAndOp, rma.Replace
+		case NoFence:
+			o.Epoch = 0
 		case Trusting:
 			e.made, e.value = true, o.Compare
 		}

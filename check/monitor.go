@@ -16,6 +16,9 @@ var (
 	ErrIdle      = errors.New("the lock is not idle when no rank wants it")
 	ErrTry       = errors.New("a try fails although no other rank holds or wants the lock")
 	ErrGuarded   = errors.New("what the lock guards is wrong")
+	ErrUntold    = errors.New("a rank is not told that a holder died or lost its lease")
+	ErrLease     = errors.New("a lease ends before the lock says")
+	ErrStalled   = errors.New("ranks wait for a dead one for longer than the lock says")
 )
 
 // A monitor follows the executions of a check: promises, and the occupancy of the lock.
@@ -25,6 +28,11 @@ type monitor struct {
 	doors    [][]func()       // by rank and mode: called at a doorway
 	most     int              // the largest of waits
 	states   bool             // the search compares states
+
+	s        *sim.Comm // of a rank
+	recovers bool      // lock.Info.Recovers
+	hazards  bool      // ranks may die, or lose their leases
+	tickNs   int64
 }
 
 // occupancy is the state of one execution: the holders and the waiting ranks.
@@ -36,6 +44,7 @@ type occupancy struct {
 	patience         []int    // by rank: checks of its context until it gives up
 	busy             []bool   // by rank: between the begin of an acquire and the end of its release
 	alone            []bool   // by rank: no other rank was busy since its try began
+	recovery
 }
 
 // A wait is the waiting of a rank under one bound.
@@ -50,11 +59,15 @@ func (h *monitor) reset() {
 		h.waits[r], h.in[r], h.patience[r] = h.waits[r][:0], false, 0
 		h.busy[r], h.alone[r] = false, false
 	}
+	h.recovery.reset()
 }
 
 // newOccupancy is an occupancy for n ranks.
 func newOccupancy(n int) occupancy {
-	return occupancy{in: make([]bool, n), waits: make([][]wait, n), passed: make([]int, n), patience: make([]int, n), busy: make([]bool, n), alone: make([]bool, n)}
+	return occupancy{
+		in: make([]bool, n), waits: make([][]wait, n), passed: make([]int, n), patience: make([]int, n), busy: make([]bool, n), alone: make([]bool, n),
+		recovery: newRecovery(n),
+	}
 }
 
 // copyFrom makes p the same as q.
@@ -65,6 +78,7 @@ func (p *occupancy) copyFrom(q *occupancy) {
 	copy(p.patience, q.patience)
 	copy(p.busy, q.busy)
 	copy(p.alone, q.alone)
+	p.recovery.copyFrom(&q.recovery)
 	for r := range p.waits {
 		p.waits[r] = append(p.waits[r][:0], q.waits[r]...)
 	}
@@ -87,7 +101,7 @@ func (h *monitor) Restore(from any) { h.copyFrom(from.(*occupancy)) }
 // begins is called when a rank begins an acquire.
 func (h *monitor) begins(c *sim.Comm, try bool) {
 	me := c.WorldRank()
-	h.busy[me], h.alone[me] = true, try
+	h.busy[me], h.alone[me] = true, try && !h.died
 	for r, busy := range h.busy {
 		if busy && r != me {
 			h.alone[r], h.alone[me] = false, false
@@ -188,10 +202,18 @@ func (h *monitor) refused(c *sim.Comm, v visit, err error) {
 }
 
 // enters is called when a rank has the lock.
-func (h *monitor) enters(c *sim.Comm, mode lock.Mode) {
+// told: it was told that the holder before died, or lost its lease.
+func (h *monitor) enters(c *sim.Comm, mode lock.Mode, told bool) {
 	me := c.WorldRank()
 	h.stopsWaiting(c)
-	c.Mark("enters, %v", mode)
+	if told {
+		c.Mark("enters, %v, and is told that the holder before died", mode)
+	} else {
+		c.Mark("enters, %v", mode)
+	}
+	if h.hazards {
+		h.takesOver(c, mode, told)
+	}
 	if mode == lock.Exclusive {
 		h.writers++
 	} else {
@@ -220,7 +242,11 @@ func (h *monitor) enters(c *sim.Comm, mode lock.Mode) {
 func (h *monitor) leaves(c *sim.Comm, mode lock.Mode) {
 	c.Visible()
 	c.Mark("leaves")
+	if !h.in[c.WorldRank()] { // it has lost its lease
+		return
+	}
 	h.in[c.WorldRank()] = false
+	h.idle = 0
 	if mode == lock.Exclusive {
 		h.writers--
 	} else {
@@ -248,6 +274,9 @@ func (h *monitor) hash() uint64 {
 		for i := range waits {
 			x = (x ^ uint64(waits[i].After)<<8 ^ uint64(waits[i].entries+1)) * 1099511628211
 		}
+	}
+	if h.hazards {
+		x += h.recovery.hash()
 	}
 	return x
 }

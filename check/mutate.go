@@ -56,11 +56,13 @@ const (
 	NoWait
 	// AnyChange: an Await of what does not hold ends with the word's next change.
 	AnyChange
+	// NoFence: an operation that follows a Fence does not.
+	NoFence
 	mutations
 )
 
 func (m Mutation) String() string {
-	return [...]string{"is forgotten", "is left out", "comes after the next flush", "is torn", "is blind", "is taken for a success", "does not wait", "ends at any change", "nothing"}[m]
+	return [...]string{"is forgotten", "is left out", "comes after the next flush", "is torn", "is blind", "is taken for a success", "does not wait", "ends at any change", "has no fence before it", "nothing"}[m]
 }
 
 // A Mutant is a lock with one mistake.
@@ -170,6 +172,9 @@ func (rec *recording) mutations(site Site, kind stepKind) []Mutation {
 			out = append(out, Late)
 		}
 	}
+	if o.Epoch > 0 {
+		out = append(out, NoFence)
+	}
 	if tearable(&o) {
 		out = append(out, Torn)
 	}
@@ -222,6 +227,7 @@ func (v *Verdict) Kind() string {
 	}{
 		{ErrExclusion, "exclusion"}, {ErrStarved, "bypass"}, {ErrCost, "cost"}, {ErrIdle, "not idle"}, {ErrGuarded, "guarded data"}, {ErrTry, "failed try"},
 		{sim.ErrDeadlock, "deadlock"}, {sim.ErrEndless, "livelock"}, {sim.ErrFlag, "two writers of a flag"},
+		{sim.ErrCarry, "carry"}, {ErrUntold, "not told"}, {ErrLease, "lease"}, {ErrStalled, "stalled"},
 		{rma.ErrPending, "too many pending"}, {rma.ErrRank, "bad rank"}, {rma.ErrDisp, "bad word"},
 	} {
 		if errors.Is(v.Err, k.err) {

@@ -26,6 +26,15 @@ type Plan struct {
 	Topology *topo.Topology // nil for one node
 	Faults   []sim.Fault
 	MaxSteps int // as of sim.Search
+
+	// As of sim.Search: memory nodes, advances of the clock and by how much, deaths, and
+	// successors. An execution in which a rank dies or loses its lease is checked as
+	// lock.Info.Recovers says.
+	MemoryNodes      int
+	Ticks            int
+	TickNs           int64
+	Crashes, Rejoins int
+
 	// Disturb, if not nil, decorates the Comm on which a rank opens its lock; at is the
 	// rank's position in its visits.
 	Disturb func(c rma.Comm, at func() Position) rma.Comm
@@ -73,6 +82,12 @@ func (p *Plan) validate() error {
 	case p.Writers < Mixed || p.Writers > p.Ranks:
 		return fmt.Errorf("check: %d writers, want 0 to %d, or %d for modes drawn at random: %w", p.Writers, p.Ranks, Mixed, lock.ErrConfig)
 	}
+	for _, n := range []int{p.MemoryNodes, p.Ticks, int(p.TickNs), p.Crashes, p.Rejoins} {
+		if n < 0 {
+			return fmt.Errorf("check: %d memory nodes, %d ticks of %d ns, %d crashes, %d rejoins, want no negative number: %w",
+				p.MemoryNodes, p.Ticks, p.TickNs, p.Crashes, p.Rejoins, lock.ErrConfig)
+		}
+	}
 	for _, f := range p.Faults {
 		if f.Rank < 0 || f.Rank >= p.Ranks || f.Step < 0 || f.For < 0 {
 			return fmt.Errorf("check: a fault of rank %d after %d steps for %d, want a rank from 0 to %d and no negative numbers: %w",
@@ -91,6 +106,9 @@ func (p *Plan) validate() error {
 func (p *Plan) open(c rma.Comm) (lock.Table, error) {
 	return p.Info.With(c, lock.Setting{Locks: 1, Topology: p.Topology, Params: p.Params})
 }
+
+// hazards reports whether ranks may die, or lose a lease.
+func (p *Plan) hazards() bool { return p.Crashes > 0 || p.Ticks > 0 || len(p.Faults) > 0 }
 
 // nodes is the node of each rank.
 func (p *Plan) nodes() []int {

@@ -13,7 +13,7 @@ func Promises(p Plan) (map[lock.Mode]lock.Promise, error) {
 		return nil, err
 	}
 	out := map[lock.Mode]lock.Promise{}
-	_, f := sim.Search{Node: p.nodes()}.Run(sim.Random(0, 0, 1), func(c rma.Comm) error {
+	_, f := sim.Search{Node: p.nodes(), MemoryNodes: p.MemoryNodes}.Run(sim.Random(0, 0, 1), func(c rma.Comm) error {
 		t, err := p.open(c)
 		if err != nil {
 			return err

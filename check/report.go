@@ -71,6 +71,17 @@ func (p *Plan) command() string {
 	if p.Topology != nil {
 		fmt.Fprintf(&b, " --topology %q", p.Topology.String())
 	}
+	for _, n := range []struct {
+		flag string
+		n    int64
+	}{
+		{"memory-nodes", int64(p.MemoryNodes)}, {"ticks", int64(p.Ticks)}, {"tick", p.TickNs},
+		{"crashes", int64(p.Crashes)}, {"rejoins", int64(p.Rejoins)},
+	} {
+		if n.n > 0 {
+			fmt.Fprintf(&b, " --%s %d", n.flag, n.n)
+		}
+	}
 	for _, f := range p.Faults {
 		fmt.Fprintf(&b, " --stop %s", FaultText(f))
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,11 +47,17 @@ func Replay(p Plan, schedule string) ([]sim.Event, *sim.Failure, error) {
 }
 
 func (p *Plan) search() sim.Search {
-	return sim.Search{Node: p.nodes(), Faults: p.Faults, MaxSteps: p.MaxSteps}
+	return sim.Search{
+		Node: p.nodes(), MemoryNodes: p.MemoryNodes, Faults: p.Faults, MaxSteps: p.MaxSteps,
+		Ticks: p.Ticks, TickNs: p.TickNs, Crashes: p.Crashes, Rejoins: p.Rejoins,
+	}
 }
 
 func (p *Plan) newMonitor() *monitor {
-	return &monitor{occupancy: newOccupancy(p.Ranks), promises: make([][]lock.Promise, p.Ranks), doors: make([][]func(), p.Ranks)}
+	return &monitor{
+		occupancy: newOccupancy(p.Ranks), promises: make([][]lock.Promise, p.Ranks), doors: make([][]func(), p.Ranks),
+		recovers: p.Info.Recovers, hazards: p.hazards(), tickNs: cmp.Or(p.TickNs, sim.DefaultTickNs),
+	}
 }
 
 // client is one rank in an execution.
@@ -99,6 +106,9 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 	}
 	return func(c rma.Comm) error {
 		k := &all[c.Rank()]
+		if rma.Generation(c) > 0 { // it opens the lock itself
+			k = &client{}
+		}
 		if k.snapshot != nil {
 			k.snapshot.Restore()
 			k.wrote, k.position = 0, Position{}
@@ -108,7 +118,7 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 			if err := k.open(c); err != nil {
 				return err
 			}
-			if as, ok := handle.TakeSnapshot(allExecutions, k.table, k.data); ok && !p.reopen {
+			if as, ok := handle.TakeSnapshot(allExecutions, k.table, k.data); ok && !p.reopen && k.s.Generation() == 0 {
 				k.snapshot = as
 				k.s.Keep()
 				k.s.Memoise(h)
@@ -116,6 +126,10 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 		}
 		if c.Rank() == 0 {
 			k.s.Start(start)
+			if p.hazards() {
+				h.s = k.s
+				k.s.Watch(h)
+			}
 		}
 		if err := k.s.Begin(); err != nil {
 			return err
@@ -142,7 +156,7 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 // visit acquires and releases the lock.
 func (k *client) visit(v visit) error {
 	if k.p.Tries {
-		k.s.Sleep(1) // other ranks may come first
+		k.s.Sleep(0) // other ranks may come first
 		k.s.Effect(func() { k.m.begins(k.s, v.try) })
 		defer k.s.Effect(func() { k.m.ends(k.s) })
 	}
@@ -154,6 +168,10 @@ func (k *client) visit(v visit) error {
 		k.s.Effect(func() { k.m.wants(k.s, v.mode) })
 	}
 	in, err := k.acquire(v)
+	told := errors.Is(err, lock.ErrOwnerDied)
+	if k.p.Info.Recovers && told {
+		in, err = true, nil
+	}
 	k.position.Phase = Outside
 	if err != nil || !in {
 		k.s.Mark("does not get the lock")
@@ -161,7 +179,7 @@ func (k *client) visit(v visit) error {
 		return err
 	}
 	k.position.Phase = Inside
-	k.s.Effect(func() { k.m.enters(k.s, v.mode) })
+	k.s.Effect(func() { k.m.enters(k.s, v.mode, told) })
 	if !v.try && v.patience == 0 { // the promise is about queueing
 		k.cost("Lock", before, v.mode, func(p lock.Promise) int { return p.Acquire })
 	}
@@ -173,6 +191,13 @@ func (k *client) visit(v visit) error {
 	k.position.Phase = Releasing
 	err = k.table.Unlock(0, v.mode)
 	k.position.Phase = Outside
+	if k.p.Info.Recovers {
+		lost := errors.Is(err, lock.ErrLeaseLost)
+		if lost {
+			err = nil
+		}
+		k.s.Effect(func() { k.m.released(k.s, lost) })
+	}
 	k.cost("Unlock", before, v.mode, func(p lock.Promise) int { return p.Release })
 	return err
 }
@@ -235,7 +260,7 @@ func (k *client) cost(what string, before sim.Counts, mode lock.Mode, of func(lo
 		return
 	}
 	after := k.s.Counts()
-	if after.Backoffs != before.Backoffs {
+	if after.Backoffs != before.Backoffs || after.Late != before.Late {
 		return
 	}
 	if n, most := after.Others()-before.Others(), of(promise[mode]); n > most && most != lock.Unbounded {
@@ -247,7 +272,7 @@ func (k *client) cost(what string, before sim.Counts, mode lock.Mode, of func(lo
 // that the lock guards.
 func (k *client) useGuarded(mode lock.Mode) error {
 	if k.data == nil {
-		k.s.Sleep(1)
+		k.s.Sleep(0)
 		return nil
 	}
 	home := k.s.Size() - 1
@@ -257,16 +282,26 @@ func (k *client) useGuarded(mode lock.Mode) error {
 		return err
 	}
 	if x, y := k.data.Value(a), k.data.Value(b); x != y {
-		k.s.Fail(fmt.Errorf("%w: rank %d (%v) read %d and %d, which every writer makes equal", ErrGuarded, k.s.WorldRank(), mode, x, y))
+		k.s.Effect(func() { k.m.unequal(k.s, mode, x, y) })
 	}
 	if mode == lock.Shared {
 		return nil
 	}
 	k.wrote++
 	v := k.data.Value(a)
+	k.writes(writing)
 	k.data.Put(v+1, home, 0)
 	k.data.Put(v+1, home, 1)
-	return k.data.Flush(home)
+	err := k.data.Flush(home)
+	k.writes(written)
+	return err
+}
+
+// writes notes how far the writer is with what the lock guards, where it may die in between.
+func (k *client) writes(how progress) {
+	if k.p.hazards() {
+		k.s.Effect(func() { k.m.writes[k.s.WorldRank()] = how })
+	}
 }
 
 // rest checks the lock when all ranks have finished.
@@ -275,7 +310,7 @@ func (k *client) rest() error {
 	if err != nil {
 		return err
 	}
-	if k.data != nil && k.s.Rank() == k.s.Size()-1 {
+	if k.data != nil && k.s.Rank() == k.s.Size()-1 && !k.m.disturbed {
 		want := int64(0)
 		for _, n := range sum {
 			want += n
@@ -284,7 +319,7 @@ func (k *client) rest() error {
 			return fmt.Errorf("%w: the word is %d after %d exclusive visits", ErrGuarded, got, want)
 		}
 	}
-	if promises, ok := k.table.(lock.Checked); ok {
+	if promises, ok := k.table.(lock.Checked); ok && !k.m.died {
 		if err := promises.Idle(); err != nil {
 			return fmt.Errorf("%w: %w", ErrIdle, err)
 		}

@@ -16,7 +16,7 @@ func RunTime(p Plan, executions int64) (Result, error) {
 	var r Result
 	h := p.newMonitor()
 	for n := range executions {
-		e, err := sim.Timed{Node: p.nodes(), Model: sim.Uneven(p.Seed)}.Run(p.body(h))
+		e, err := sim.Timed{Node: p.nodes(), MemoryNodes: p.MemoryNodes, Model: sim.Uneven(p.Seed)}.Run(p.body(h))
 		r.Stats.Executions++
 		r.Stats.Steps += e.Events
 		r.Stats.Longest = max(r.Stats.Longest, int(e.Events))

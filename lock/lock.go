@@ -145,6 +145,11 @@ type Promise struct {
 	Bypass int
 	// Bounds are those of locks whose doorways are many. All of them hold.
 	Bounds []Bound
+	// Lease is how long, in nanoseconds from the return of a Lock, a holder is not taken for
+	// dead; 0 for ever. Recovery is how long, in nanoseconds of doing nothing else, the ranks
+	// that want the lock wait for dead ones at most; 0 where the lock does not say. Both are
+	// of locks that recover.
+	Lease, Recovery int64
 	// Acquire and Release are the most operations on other ranks' memory in one Lock
 	// and one Unlock. Waiting, and what follows a try that failed, is not counted.
 	Acquire, Release int

@@ -83,6 +83,9 @@ func (c *Comm) Sleep(ns int64) { c.r.w.engine.sleep(c.r, ns) }
 // Elapsed is what the run has taken up to now, in virtual time; of a search it is zero.
 func (c *Comm) Elapsed() Elapsed { return c.r.w.engine.elapsedSoFar() }
 
+// Clock is Now for a check: the rank does not learn it.
+func (c *Comm) Clock() int64 { return c.r.w.engine.clockForCheck() }
+
 // Generation is the number of ranks that had the caller's place before it and died; see
 // [rma.Generation].
 func (c *Comm) Generation() int { return c.r.generation }

@@ -85,7 +85,9 @@ func (e *search) restoreCheckpoint() bool {
 	}
 	m := &e.checkpoints[n-1]
 	w := e.w
-	w.ready, w.failed, w.alive, w.all.arrived = w.ready[:0], nil, len(w.ranks)-m.deaths+m.joins, 0
+	w.ready, w.failed, w.all.arrived = w.ready[:0], nil, 0
+	w.dead = m.deaths - m.joins
+	w.alive = len(w.ranks) - w.dead
 	for _, g := range w.groups {
 		g.arrived = 0
 	}

@@ -36,6 +36,11 @@ func (e *search) sleep(r *rank, ns int64) {
 	e.ask(r, q)
 }
 
+func (e *search) clockForCheck() int64 {
+	e.state.Timed = true
+	return e.clock
+}
+
 // readClock is a rank's reading of the clock, which outside Begin and End advances with it.
 func (e *search) readClock(r *rank) {
 	if !e.exploring {

@@ -1,0 +1,167 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// recovery is the part of occupancy that is about deaths and leases.
+type recovery struct {
+	mode    []lock.Mode // by rank: of a holder
+	until   []int64     // by rank: of a holder, when its lease may end
+	revoked []bool      // by rank: another rank has the lock that it took; its Unlock must say so
+	writes  []progress  // by rank: how far a holder is with the guarded words
+
+	died      bool // some rank has
+	owed      bool // the next holder must be told that the one before died or lost its lease
+	disturbed bool // some rank died, or lost its lease
+	dirty     bool // a rank that is out of the lock may still write what it guards
+	idle      int  // forced ticks since a rank entered, left or died
+}
+
+// progress is how far a holder is with what the lock guards.
+type progress uint8
+
+const (
+	mayWrite progress = iota
+	writing           // operations are pending
+	written
+)
+
+func newRecovery(n int) recovery {
+	return recovery{mode: make([]lock.Mode, n), until: make([]int64, n), revoked: make([]bool, n), writes: make([]progress, n)}
+}
+
+func (p *recovery) reset() {
+	clear(p.mode)
+	clear(p.until)
+	clear(p.revoked)
+	clear(p.writes)
+	*p = recovery{mode: p.mode, until: p.until, revoked: p.revoked, writes: p.writes}
+}
+
+func (p *recovery) copyFrom(q *recovery) {
+	was := *p
+	*p = *q
+	p.mode, p.until, p.revoked, p.writes = was.mode, was.until, was.revoked, was.writes
+	copy(p.mode, q.mode)
+	copy(p.until, q.until)
+	copy(p.revoked, q.revoked)
+	copy(p.writes, q.writes)
+}
+
+func (p *recovery) hash() uint64 {
+	x := uint64(14695981039346656037)
+	add := func(v uint64) { x = (x ^ v) * 1099511628211; x ^= x >> 31 }
+	for r := range p.until {
+		add(uint64(p.until[r]))
+		add(uint64(p.writes[r])<<1 | bit(p.revoked[r]))
+	}
+	add(uint64(p.idle)<<4 | bit(p.died)<<3 | bit(p.owed)<<2 | bit(p.disturbed)<<1 | bit(p.dirty))
+	return x
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// takesOver is called when a rank enters. Holders whose leases may have ended are out then.
+func (h *monitor) takesOver(c *sim.Comm, mode lock.Mode, told bool) {
+	me := c.WorldRank()
+	for r, in := range h.in {
+		if in && (mode == lock.Exclusive || h.mode[r] == lock.Exclusive) && h.until[r] > 0 && c.Clock() >= h.until[r] {
+			c.Mark("takes the lock from rank %d", r)
+			h.revoked[r] = true
+			h.out(r)
+		}
+	}
+	if h.owed && !told {
+		c.Fail(fmt.Errorf("%w: rank %d enters (%v)", ErrUntold, me, mode))
+	}
+	h.owed, h.idle = false, 0
+	h.mode[me], h.until[me], h.writes[me] = mode, 0, mayWrite
+	if p := h.promises[me]; h.recovers && p != nil && p[mode].Lease > 0 {
+		h.until[me] = c.Clock() + p[mode].Lease
+	}
+}
+
+// out removes a holder that has died or lost its lease.
+func (h *monitor) out(r int) {
+	h.in[r] = false
+	if h.mode[r] == lock.Exclusive {
+		h.writers--
+		h.owed = true
+		if h.writes[r] == writing || h.revoked[r] && h.writes[r] != written {
+			h.dirty = true
+		}
+	} else {
+		h.readers--
+	}
+	h.disturbed = true
+	h.until[r] = 0
+}
+
+// released is called when the Unlock of a rank has returned; lost: it says that the lease ran out.
+func (h *monitor) released(c *sim.Comm, lost bool) {
+	me := c.WorldRank()
+	switch {
+	case h.revoked[me] && !lost:
+		c.Fail(fmt.Errorf("%w: rank %d held the lock when another rank entered, and its Unlock does not say so", ErrUntold, me))
+	case lost && !h.revoked[me] && (h.until[me] == 0 || c.Clock() < h.until[me]):
+		c.Fail(fmt.Errorf("%w: rank %d is told at %d ns that it lost its lease, which ends at %d", ErrLease, me, c.Clock(), h.until[me]))
+	case lost:
+		c.Mark("is told that it lost its lease")
+		h.disturbed = true
+	}
+	h.revoked[me], h.until[me] = false, 0
+	c.Visible()
+}
+
+// unequal is called when a holder finds that the guarded words differ.
+func (h *monitor) unequal(c *sim.Comm, mode lock.Mode, x, y int64) {
+	if !h.dirty {
+		c.Fail(fmt.Errorf("%w: rank %d (%v) read %d and %d, which every writer makes equal", ErrGuarded, c.WorldRank(), mode, x, y))
+	}
+}
+
+// Died is of sim.Watcher.
+func (h *monitor) Died(r int) {
+	h.died, h.disturbed, h.idle = true, true, 0
+	h.patience[r], h.waits[r], h.revoked[r] = 0, h.waits[r][:0], false
+	clear(h.alone)
+	if h.in[r] {
+		h.out(r)
+	}
+	h.until[r] = 0
+	h.s.Visible()
+}
+
+// Joined is of sim.Watcher.
+func (h *monitor) Joined(r int) {
+	h.busy[r] = false
+	h.s.Visible()
+}
+
+// Ticked is of sim.Watcher. Where nothing else can happen, no rank is in, and one has died, all
+// that want the lock wait for the dead one.
+func (h *monitor) Ticked(forced bool) {
+	most := int64(0)
+	for _, p := range h.promises {
+		if p != nil {
+			most = p[lock.Exclusive].Recovery
+		}
+	}
+	if !forced || !h.died || most == 0 || h.writers+h.readers > 0 {
+		return
+	}
+	h.idle++
+	h.s.Visible()
+	if int64(h.idle)*h.tickNs > most {
+		h.s.Fail(fmt.Errorf("%w: %d ns, at most %d are promised", ErrStalled, int64(h.idle)*h.tickNs, most))
+	}
+}
