@@ -16,6 +16,33 @@ import (
 	"github.com/rmalock/rmalock/rma/inproc"
 )
 
+// TestSweepOfClients: each workload is run with each number of locks and each rate, and these are
+// different runs; the other modes have none of it but the locks.
+func TestSweepOfClients(t *testing.T) {
+	s := bench.Sweep{
+		Modes: []bench.Mode{bench.ECSB, bench.Clients}, Locks: []string{"dmcs"}, Writers: []float64{1}, Ranks: []int{2}, Tables: []int{5, 50},
+		Workloads: []bench.Workload{bench.Mix{}, bench.Mix{Accesses: 1}, bench.Mix{Keys: bench.Keys{Theta: 0.99}}}, Rates: []float64{1e3, 1e4},
+	}
+	points, err := s.Points()
+	if err != nil || len(points) != 2+2*3*2 {
+		t.Fatalf("%d runs, error %v; want 2 of ecsb and 12 of clients", len(points), err)
+	}
+	keys := map[string]bool{}
+	for _, p := range points {
+		keys[p.Key("here")] = true
+		if (p.Config.Mode == bench.Clients) != (p.Config.Workload != nil && p.Config.Rate > 0) {
+			t.Errorf("run %+v", p.Config)
+		}
+	}
+	if len(keys) != len(points) {
+		t.Errorf("%d names of %d runs", len(keys), len(points))
+	}
+	s.Workloads = append(s.Workloads, bench.Mix{Together: 6})
+	if _, err := s.Points(); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "6 locks together of 5") {
+		t.Errorf("6 locks of 5: error %v", err)
+	}
+}
+
 func TestPoints(t *testing.T) {
 	s := bench.Sweep{
 		Modes: []bench.Mode{bench.ECSB, bench.DHT}, Locks: []string{"dmcs", "testrw", bench.Atomic},

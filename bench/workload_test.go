@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -73,6 +75,20 @@ func TestLocalKeys(t *testing.T) {
 			}
 			return 0.4 * far(id-(id+1)/3)
 		})
+	}
+}
+
+// TestMixInJSON: what a Result says of a Mix is all of it.
+func TestMixInJSON(t *testing.T) {
+	for _, m := range []Mix{{}, {Keys: Keys{HotSet: 0.1, HotShare: 0.9}, Local: 0.5, Together: 2, Accesses: 3, Inside: 4, Think: 5}, {Keys: Keys{Theta: 1, Scrambled: true}}} {
+		b, err := json.Marshal(m)
+		var again Mix
+		if err = errors.Join(err, json.Unmarshal(b, &again)); err != nil || again != m {
+			t.Errorf("%+v is %s, which is %+v, error %v", m, b, again, err)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"keys":"zipf"}`), &Mix{}); !errors.Is(err, ErrConfig) {
+		t.Errorf("wrong keys: error %v", err)
 	}
 }
 
