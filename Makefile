@@ -7,22 +7,26 @@
 SHELL := /bin/sh
 GO ?= go
 
+# rma/verbs is built where libibverbs is; elsewhere it says that it is not.
+VERBS := $(shell pkg-config --exists libibverbs 2>/dev/null && echo -tags verbs)
+comma := ,
+
 # mpirun asks root for these two; they change nothing for others.
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup build run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm test-interrupt check-deep verify vet lint lint-if-built blanks bench figures clean
+.PHONY: help setup build run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
 
-setup: ## installs what is missing (Open MPI, MPICH, pkg-config, Slurm for test-slurm)
+setup: ## installs what is missing (Open MPI, MPICH, libibverbs, pkg-config; Slurm and qemu for their tests)
 	@scripts/setup
 
 build: ## bin/rmalock (Open MPI) and bin/rmalock-mpich
 	@mkdir -p bin
-	$(GO) build -o bin/rmalock ./cmd/rmalock
-	$(GO) build -tags mpich -o bin/rmalock-mpich ./cmd/rmalock
+	$(GO) build $(VERBS) -o bin/rmalock ./cmd/rmalock
+	$(GO) build -tags mpich$(if $(VERBS),$(comma)verbs) -o bin/rmalock-mpich ./cmd/rmalock
 
 run: setup build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, under RMA-RW, verified
 	mpirun.openmpi --oversubscribe -n 4 bin/rmalock dht
@@ -30,7 +34,7 @@ run: setup build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable
 # The stages of make test and of make test-all, each with its limit in seconds: three times
 # and more of what it takes on 2 cores.
 STAGES = vet:1200 quick-go:1500 quick-mpi:900 quick-hosts:600 quick-slurm:300
-STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600
+STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600 test-guest:1200
 
 ifdef PKG
 test: setup ## vet and the quick part of all tests, stage by stage; PKG=./rmarw tests one package whole
@@ -67,6 +71,7 @@ vet: setup ## go vet with and without cgo, and both MPIs
 	CGO_ENABLED=0 $(GO) vet ./...
 	$(GO) vet ./...
 	$(GO) vet -tags mpich ./...
+	@if [ -n "$(VERBS)" ]; then $(GO) vet $(VERBS) ./rma/verbs ./cmd/...; fi
 
 LINT_VERSION = v2.15.0
 LINTER = bin/tools/golangci-lint-$(LINT_VERSION)
@@ -112,6 +117,9 @@ test-hosts: setup ## jobs over four hosts that this machine pretends, both MPIs;
 
 test-slurm: setup ## jobs/ under a real Slurm of four pretended nodes; skipped with the reason where it cannot
 	scripts/test-slurm
+
+test-guest: setup ## rma/verbs over Soft-RoCE in guests of qemu; skipped with the reason where it cannot
+	scripts/tidy scripts/test-guest
 
 check-deep: ## the checks with 64 ranks, and 256 with 20 acquires, and longer searches
 	RMALOCK_DEEP=1 CGO_ENABLED=0 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run 'Search|Mutants|LoseNothing|LosesNothing|Exhaustive|Deep' \

@@ -13,7 +13,7 @@ import (
 // A Memory is the words of a window: one part per host.
 type Memory struct {
 	order     []int32 // host -> position of its part; nil for the same
-	words     []int64 // keeps first alive
+	words     []int64 // keeps first alive; nil in memory of the caller's
 	first     unsafe.Pointer
 	stride    uintptr
 	waitLists [64]waitList
@@ -22,13 +22,25 @@ type Memory struct {
 // New returns zeroed memory for hosts with so many words each. The part of host h lies at
 // position order[h], or h without an order.
 func New(words, hosts int, order []int32) *Memory {
-	const align = rma.PartAlign
-	stride := (rma.HeaderBytes + words*8 + align - 1) / align * align
-	m := &Memory{order: order, stride: uintptr(stride), words: make([]int64, (stride*hosts+2*align)/8)}
-	start := unsafe.Pointer(unsafe.SliceData(m.words))
-	// Words begin on an aligned address with the header before them.
-	m.first = unsafe.Add(start, 2*align-int(uintptr(start)%align))
+	own := make([]int64, Bytes(words, hosts)/8)
+	m := Place(unsafe.Pointer(unsafe.SliceData(own)), words, order)
+	m.words = own
 	return m
+}
+
+// Bytes is the memory that Place needs for hosts with so many words each.
+func Bytes(words, hosts int) int { return stride(words)*hosts + 2*rma.PartAlign }
+
+// stride is the number of bytes of a part, with the header before it.
+func stride(words int) int {
+	return (rma.HeaderBytes + words*8 + rma.PartAlign - 1) / rma.PartAlign * rma.PartAlign
+}
+
+// Place is New in zeroed memory of the caller's, which keeps it.
+func Place(start unsafe.Pointer, words int, order []int32) *Memory {
+	const align = rma.PartAlign
+	// Words begin on an aligned address with the header before them.
+	return &Memory{order: order, stride: uintptr(stride(words)), first: unsafe.Add(start, 2*align-int(uintptr(start)%align))}
 }
 
 // Stride is the number of bytes from a part to the next.

@@ -1,0 +1,109 @@
+//go:build cgo && verbs
+
+#include "nic.h"
+
+#include <string.h>
+
+enum { BATCH = 16 };
+
+static const uint64_t LAST = 1; // in the number of a step's last work request, beside the step's address
+
+static int opcode(int kind) {
+	switch (kind) {
+	case NIC_READ: return IBV_WR_RDMA_READ;
+	case NIC_WRITE: return IBV_WR_RDMA_WRITE;
+	case NIC_FETCH_AND_ADD: return IBV_WR_ATOMIC_FETCH_AND_ADD;
+	}
+	return IBV_WR_ATOMIC_CMP_AND_SWP;
+}
+
+// request makes the work request of an operation.
+static void request(nic_pair *p, nic_op *o, nic_step *s, struct ibv_send_wr *w, struct ibv_sge *g) {
+	*g = (struct ibv_sge){.addr = o->local, .length = o->bytes, .lkey = o->local_key};
+	memset(w, 0, sizeof *w);
+	w->wr_id = (uint64_t)(uintptr_t)s;
+	w->sg_list = g;
+	w->num_sge = 1;
+	w->opcode = (enum ibv_wr_opcode)opcode(o->kind);
+	if (o->fence) w->send_flags |= IBV_SEND_FENCE;
+	if (o->kind == NIC_WRITE && o->bytes <= p->max_inline) w->send_flags |= IBV_SEND_INLINE;
+	if (o->kind == NIC_READ || o->kind == NIC_WRITE) {
+		w->wr.rdma.remote_addr = o->remote;
+		w->wr.rdma.rkey = o->key;
+		return;
+	}
+	w->wr.atomic.remote_addr = o->remote;
+	w->wr.atomic.rkey = o->key;
+	w->wr.atomic.compare_add = o->kind == NIC_FETCH_AND_ADD ? o->operand : o->compare;
+	w->wr.atomic.swap = o->operand;
+}
+
+// ended notes a completion. It may be of another thread's step.
+static void ended(nic_pair *p, const struct ibv_wc *c) {
+	nic_step *s = (nic_step *)(uintptr_t)(c->wr_id & ~LAST);
+	if (c->status != IBV_WC_SUCCESS) {
+		__atomic_store_n(&p->broken, 1, __ATOMIC_RELEASE);
+		if (s->status == 0) s->status = c->status;
+		int32_t none = 0;
+		if (c->status != IBV_WC_WR_FLUSH_ERR) __atomic_compare_exchange_n(&p->cause, &none, c->status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+	if (c->wr_id & LAST) {
+		__atomic_fetch_add(&p->room, s->places, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->posted, 0, __ATOMIC_RELEASE);
+	}
+}
+
+// drain takes the completions that are there.
+static void drain(nic_pair *p) {
+	struct ibv_wc c[BATCH];
+	int n = ibv_poll_cq(p->cq, BATCH, c);
+	if (n <= 0) return;
+	__atomic_fetch_add(&p->completions, (uint64_t)n, __ATOMIC_RELAXED);
+	for (int i = 0; i < n; i++) ended(p, &c[i]);
+}
+
+void nic_poll(nic_pair *p, nic_step *s, int polls) {
+	for (int i = 0; i < polls && __atomic_load_n(&s->posted, __ATOMIC_ACQUIRE); i++) drain(p);
+}
+
+// post posts a list of n work requests once the queue has room.
+static void post(nic_pair *p, struct ibv_send_wr *w, int n, nic_step *s) {
+	struct ibv_send_wr *bad;
+	pthread_mutex_lock(&p->mutex);
+	while (__atomic_load_n(&p->room, __ATOMIC_ACQUIRE) < n && !__atomic_load_n(&p->broken, __ATOMIC_ACQUIRE)) drain(p);
+	s->places = n;
+	if (__atomic_load_n(&p->broken, __ATOMIC_ACQUIRE)) {
+		s->status = IBV_WC_WR_FLUSH_ERR;
+	} else {
+		__atomic_fetch_sub(&p->room, n, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->posted, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&p->doorbells, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&p->operations, (uint64_t)n, __ATOMIC_RELAXED);
+		if (ibv_post_send(p->qp, w, &bad) != 0) {
+			nic_pair_break(p); // a part of the list may be on its way, without its end
+			s->status = NIC_NOT_POSTED;
+			__atomic_store_n(&s->posted, 0, __ATOMIC_RELEASE);
+		}
+	}
+	pthread_mutex_unlock(&p->mutex);
+}
+
+enum { LIST = 128 }; // at least rma.MaxPending, and a READ
+
+void nic_post(nic_pair *p, nic_op *ops, int n, int target, nic_step *s, int polls) {
+	struct ibv_send_wr w[LIST];
+	struct ibv_sge g[LIST];
+	int k = 0;
+	for (int i = 0; i < n && k < LIST; i++) {
+		if (ops[i].target != target) continue;
+		request(p, &ops[i], s, &w[k], &g[k]);
+		if (k > 0) w[k - 1].next = &w[k];
+		k++;
+	}
+	s->status = 0;
+	if (k == 0) return;
+	w[k - 1].send_flags |= IBV_SEND_SIGNALED;
+	w[k - 1].wr_id |= LAST;
+	post(p, w, k, s);
+	nic_poll(p, s, polls);
+}

@@ -1,0 +1,352 @@
+//go:build cgo && verbs
+
+package verbs
+
+// #include "nic.h"
+import "C"
+
+import (
+	"errors"
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/internal/nearmem"
+)
+
+// Looks at the completion queue in one call into C.
+const (
+	polls        = 100
+	pollsCrowded = 10 // where ranks exceed cores
+)
+
+// stepLimit is how long the card has to end a step. It gives up by itself long before.
+const stepLimit = 20 * time.Second
+
+// host is where the words of one host of a window are.
+type host struct {
+	target *target
+	pair   C.int32_t // its number among the node's targets
+	place  place
+}
+
+// transport is one rank's access to words through the device, and its way to wait.
+type transport struct {
+	n     *node
+	life  *life
+	hosts []host
+	near  *nearmem.Memory // the words of the ranks of the node; nil in a window of memory nodes
+	mates rma.Node
+	rank  int
+	polls C.int
+	now   func() int64
+	free  func() error
+
+	piece   // C memory
+	issued  [rma.MaxPending]issued
+	pending int
+	spare   uint64 // words of the handle that no operation has
+	staged  int    // words of stage that operations have
+	stages  []*stage
+	err     error // of an operation that could not be issued
+
+	early rma.Results // of operations that a long bulk operation has completed
+	got   uint64      // those of early that no Flush has taken yet
+}
+
+// issued is an operation at the same index as in the handle.
+type issued struct {
+	rma.Operation
+	word   int8           // of the handle, for an operation on one word
+	buffer unsafe.Pointer // of a bulk operation
+}
+
+func newTransport(n *node, l *life, hosts []host) (*transport, error) {
+	h, err := n.takeHandle()
+	if err != nil {
+		return nil, err
+	}
+	return &transport{n: n, life: l, hosts: hosts, piece: h, spare: ^uint64(0), polls: polls}, nil
+}
+
+func (t *transport) Issue(o rma.Operation) {
+	if o.Kind == rma.KindAccumulate && o.Op == rma.NoOp {
+		return
+	}
+	i := t.pending
+	q := &t.issued[i]
+	q.Operation, q.word = o, -1
+	c := &t.h.ops[i]
+	*c = C.nic_op{
+		remote: C.uint64_t(t.hosts[o.Target].place.Address) + C.uint64_t(o.Disp)*8, key: C.uint32_t(t.hosts[o.Target].place.Key),
+		local_key: t.key, bytes: 8, target: C.int32_t(o.Target), fence: t.fenced(&o),
+	}
+	switch o.Kind {
+	case rma.KindPutBulk, rma.KindGetBulk:
+		if !t.bulk(q, c) {
+			return
+		}
+	default:
+		q.word = int8(bits.TrailingZeros64(t.spare))
+		t.spare &^= 1 << q.word
+		t.one(q, c, &t.h.words[q.word])
+	}
+	t.pending++
+}
+
+// one fills in an operation on one word.
+func (t *transport) one(q *issued, c *C.nic_op, word *C.int64_t) {
+	c.local = C.uint64_t(uintptr(unsafe.Pointer(word)))
+	c.operand = C.uint64_t(q.Operand)
+	switch q.Kind {
+	case rma.KindPut:
+		c.kind = C.NIC_WRITE
+		*word = C.int64_t(q.Operand)
+	case rma.KindCompareAndSwap:
+		c.kind = C.NIC_COMPARE_AND_SWAP
+		c.compare = C.uint64_t(q.Compare)
+	case rma.KindAccumulate, rma.KindFetchAndOp:
+		c.kind = C.NIC_FETCH_AND_ADD
+		if q.Op == rma.NoOp {
+			c.kind = C.NIC_READ
+		}
+	default:
+		c.kind = C.NIC_READ
+	}
+}
+
+// reads reports whether an operation brings something back: what follows it may overtake it.
+func reads(c *C.nic_op) bool { return c.kind != C.NIC_WRITE }
+
+// fenced is 1 for an operation that must wait for the answer to one before it: a pair keeps its
+// order but for a WRITE or an atomic behind a READ or an atomic.
+func (t *transport) fenced(o *rma.Operation) C.uint8_t {
+	if o.Kind == rma.KindGet || o.Kind == rma.KindGetBulk || o.Kind == rma.KindFetchAndOp && o.Op == rma.NoOp {
+		return 0
+	}
+	for i := range t.pending {
+		if reads(&t.h.ops[i]) && o.Follows(&t.issued[i].Operation) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// Flush completes what was issued, by one list for each target.
+func (t *transport) Flush(to int, r *rma.Results) (int, error) {
+	err := t.err
+	t.err = nil
+	for ; t.got != 0 && r != &t.early; t.got &= t.got - 1 {
+		slot := bits.TrailingZeros64(t.got)
+		r[slot] = t.early[slot]
+	}
+	if to >= 0 {
+		if e := t.step(to, r); err == nil {
+			err = e
+		}
+	} else if e := t.all(r); err == nil {
+		err = e
+	}
+	t.compact()
+	return t.pending, err
+}
+
+// done marks an operation that is complete, or never will be.
+const done = -1
+
+// step does all operations issued to a host.
+func (t *transport) step(to int, r *rma.Results) error {
+	first := -1
+	for i := 0; i < t.pending && first < 0; i++ {
+		if t.issued[i].Target == to {
+			first = i
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	g := t.hosts[to].target
+	if err := g.lock(); err != nil {
+		t.finish(C.int32_t(to), nil, false)
+		return err
+	}
+	s := &t.h.steps[first]
+	C.nic_post(g.pair.p, &t.h.ops[0], C.int(t.pending), C.int(to), s, t.polls)
+	err := t.wait(g, s)
+	swap := g.swap
+	g.mu.RUnlock()
+	if err != nil {
+		r = nil
+	}
+	t.finish(C.int32_t(to), r, swap)
+	return err
+}
+
+// all does all operations: one list for each pair, at the same time.
+func (t *transport) all(r *rma.Results) error {
+	for i := range t.pending {
+		t.h.ops[i].target = t.hosts[t.issued[i].Target].pair
+	}
+	var failed error
+	var begun [rma.MaxPending]*target
+	for i := range t.pending {
+		pair := t.h.ops[i].target
+		if pair == done || t.earlier(i) {
+			continue
+		}
+		g := t.hosts[t.issued[i].Target].target
+		if err := g.lock(); err != nil {
+			t.finish(pair, nil, false)
+			failed = errors.Join(failed, err)
+			continue
+		}
+		begun[i] = g
+		C.nic_post(g.pair.p, &t.h.ops[0], C.int(t.pending), C.int(pair), &t.h.steps[i], 0)
+	}
+	for i, g := range begun {
+		if g == nil {
+			continue
+		}
+		err := t.wait(g, &t.h.steps[i])
+		swap := g.swap
+		g.mu.RUnlock()
+		into := r
+		if err != nil {
+			failed, into = errors.Join(failed, err), nil
+		}
+		t.finish(t.h.ops[i].target, into, swap)
+	}
+	return failed
+}
+
+// earlier reports whether an operation before one is for the same pair.
+func (t *transport) earlier(i int) bool {
+	for j := range i {
+		if t.h.ops[j].target == t.h.ops[i].target {
+			return true
+		}
+	}
+	return false
+}
+
+// wait waits for the end of a step.
+func (t *transport) wait(g *target, s *C.nic_step) error {
+	posted := (*int32)(&s.posted)
+	var since time.Time
+	for round := 0; atomic.LoadInt32(posted) != 0; round++ {
+		if pace(round); round%256 == 255 {
+			if since.IsZero() {
+				since = time.Now()
+			} else if time.Since(since) > stepLimit {
+				C.nic_pair_break(g.pair.p)
+				since = time.Now()
+			}
+		}
+		if atomic.LoadInt32(posted) != 0 {
+			C.nic_poll(g.pair.p, s, t.polls)
+		}
+	}
+	if s.status != 0 {
+		return g.failed(int(s.status))
+	}
+	return nil
+}
+
+const (
+	yields = 200                   // of a wait, before it sleeps
+	nap    = 50 * time.Microsecond // of a wait then
+)
+
+// pace gives the processor away between two looks.
+func pace(round int) {
+	if round < yields {
+		runtime.Gosched()
+	} else {
+		time.Sleep(nap)
+	}
+}
+
+// finish takes the operations whose target is to off, and their results unless r is nil.
+func (t *transport) finish(to C.int32_t, r *rma.Results, swap bool) {
+	for i := range t.pending {
+		q := &t.issued[i]
+		if t.h.ops[i].target != to {
+			continue
+		}
+		if r != nil {
+			t.result(q, &t.h.ops[i], r, swap)
+		}
+		if q.word >= 0 {
+			t.spare |= 1 << q.word
+		}
+		t.h.ops[i].target = done
+	}
+}
+
+// result stores what an operation has brought.
+func (t *transport) result(q *issued, c *C.nic_op, r *rma.Results, swap bool) {
+	switch q.Kind {
+	case rma.KindGet, rma.KindFetchAndOp, rma.KindCompareAndSwap:
+		v := uint64(t.h.words[q.word])
+		if swap && c.kind != C.NIC_READ {
+			v = bits.ReverseBytes64(v)
+		}
+		r[q.Slot] = int64(v)
+		if r == &t.early {
+			t.got |= 1 << q.Slot
+		}
+	case rma.KindGetBulk:
+		copy(q.Data, unsafe.Slice((*int64)(q.buffer), len(q.Data)))
+	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk, rma.Kinds:
+	}
+}
+
+// compact closes the gaps that completed operations leave.
+func (t *transport) compact() {
+	kept := 0
+	for i := range t.pending {
+		if t.h.ops[i].target == done {
+			continue
+		}
+		if kept != i {
+			t.h.ops[kept], t.issued[kept] = t.h.ops[i], t.issued[i]
+		}
+		kept++
+	}
+	for i := kept; i < t.pending; i++ {
+		t.issued[i].Data = nil
+	}
+	if t.pending = kept; kept == 0 {
+		t.staged = 0
+		t.shrink()
+	}
+}
+
+// SpinBriefly yields to other goroutines a few times.
+func (t *transport) SpinBriefly(disp int, seen int64) {
+	p := t.near.Word(t.rank, disp)
+	for i := 0; i < 4 && atomic.LoadInt64(p) == seen; i++ {
+		runtime.Gosched()
+	}
+}
+
+// SyncInboundStores has nothing to do: the card stores a word once.
+func (t *transport) SyncInboundStores() error { return nil }
+
+// HandedOver yields to other goroutines.
+func (t *transport) HandedOver(int) { runtime.Gosched() }
+
+// Wake has nothing to do: ranks that wait for words that a card may change look at them.
+func (t *transport) Wake(int) {}
+
+func (t *transport) Free() error {
+	err := t.free()
+	for _, s := range t.stages {
+		err = errors.Join(err, s.close())
+	}
+	t.n.giveHandle(t.piece)
+	return err
+}
