@@ -542,3 +542,46 @@ func TestLimitNeedsALook(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestMaxDelay: with a bound on it, an operation has taken effect when the clock has advanced
+// oftener; without, it may not have. A dead rank's may never.
+func TestMaxDelay(t *testing.T) {
+	writer := func(job *sim.Comm, w *rma.Window, saw func(...int64)) error {
+		saw(job.Now() / tick)
+		return w.AccumulateFlush(1, 0, 0, rma.Sum)
+	}
+	reader := func(job *sim.Comm, w *rma.Window, saw func(...int64)) error {
+		for range 3 { // while time passes
+			if _, err := w.GetFlush(0, 1); err != nil {
+				return err
+			}
+		}
+		now := job.Now() / tick
+		v, err := w.GetFlush(0, 0)
+		saw(now, v)
+		return err
+	}
+	late := func(maxDelay, crashes int) bool {
+		s := sim.Search{Node: []int{0, 1}, MemoryNodes: 1, Ticks: 3, MaxDelay: maxDelay, Crashes: crashes}
+		all, drawn := both(t, s, rma.CounterSpec("w", 2), writer, reader)
+		if slices.ContainsFunc(drawn, func(o string) bool { return !slices.Contains(all, o) }) {
+			t.Errorf("a delay of at most %d: all schedules find %v, random ones %v", maxDelay, all, drawn)
+		}
+		return slices.ContainsFunc(all, func(o string) bool {
+			var wrote, read, v int64
+			n, _ := fmt.Sscanf(o, "[[%d] [%d %d]]", &wrote, &read, &v)
+			return n == 3 && v == 0 && read-wrote > int64(max(maxDelay, 1))
+		})
+	}
+	for _, maxDelay := range []int{1, 2} {
+		if late(maxDelay, 0) {
+			t.Errorf("an operation takes more than %d ticks", maxDelay)
+		}
+	}
+	if !late(0, 0) {
+		t.Error("without a bound no operation takes more than a tick")
+	}
+	if !late(1, 1) {
+		t.Error("no operation of a dead rank stays undone")
+	}
+}

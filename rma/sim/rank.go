@@ -75,6 +75,7 @@ type operation struct {
 	cpu    bool   // done by the CPU of the origin's node
 	seen   int64  // what the first half of a split operation read
 	half   bool   // the first half has taken effect
+	ticks  int    // of the search's clock when it was issued
 
 	timedOperation // of the clock
 }

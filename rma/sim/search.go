@@ -30,6 +30,9 @@ type Search struct {
 	// is an error (ErrClock).
 	Ticks  int
 	TickNs int64
+	// MaxDelay is after how many ticks an operation has taken effect that a rank has issued; of
+	// a dead rank it may also never do so. 0 is for no bound.
+	MaxDelay int
 	// Crashes is how many ranks may stop for ever, each at any step.
 	Crashes int
 	// Rejoins is how many successors may take the place of ranks that stopped. A successor
@@ -377,6 +380,9 @@ func (e *search) hash() uint64 {
 	h := e.mem + e.hashFaults() + e.hashCourse()
 	for _, r := range e.w.ranks {
 		h += mix(uint64(r.id)<<32|0xABCD, r.history)
+		if e.MaxDelay > 0 {
+			h += r.hashAges()
+		}
 	}
 	if e.extra != nil {
 		h += e.extra()

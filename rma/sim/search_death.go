@@ -27,6 +27,9 @@ func (e *search) foreignSteps(must bool) bool {
 	}
 	if e.ticks < e.Ticks {
 		forced := !must && e.awaitsClock()
+		if e.MaxDelay > 0 && e.delayed() {
+			return must || forced && e.hurry()
+		}
 		e.state.Steps = append(e.state.Steps, Step{Rank: -1, OpIndex: -1, Kind: StepTick, Must: forced, Word: noWord, Other: noWord})
 		return must || forced
 	}
@@ -38,7 +41,7 @@ func (e *search) foreignSteps(must bool) bool {
 func (e *search) ghostSteps(r *rank) {
 	for i, o := range r.ghosts {
 		word := o.seg.key(o.Target, o.Disp+o.next)
-		if blocked(r.ghosts[:i], o) || e.lost(o) || e.taken(o, word) {
+		if blocked(r.ghosts[:i], o) || e.lost(o) || e.taken(o, word) || e.MaxDelay > 0 && e.ticks-o.ticks > e.MaxDelay {
 			continue
 		}
 		e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: i, Kind: StepGhost, Word: word, Other: noWord, Writes: o.Kind.Writes() && o.Op != rma.NoOp})

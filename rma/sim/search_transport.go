@@ -61,7 +61,7 @@ func (t *searchTransport) accept(o rma.Operation) {
 func (t *searchTransport) issue(o rma.Operation) {
 	r, e := t.c.r, t.e
 	p := r.operation(o, t.s)
-	p.number, p.whole = r.issued, r.whole
+	p.number, p.whole, p.ticks = r.issued, r.whole, e.ticks
 	r.issued++
 	p.cpu = t.s.mate(t.c.rank, o.Target) && (o.Class != rma.Far || e.CPUFar)
 	if o.Class == rma.Flag && o.Kind.Writes() {
