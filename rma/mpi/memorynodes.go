@@ -102,13 +102,15 @@ func (m *memory) label(rank int) string {
 	return fmt.Sprintf("rank %d", slices.Index(m.users, rank))
 }
 
-// live returns an error that names a memory node of this host that died.
+// live returns an error that names a memory node of this host that died. A memory node looks at
+// the users, too: without them it would wait for ever.
 func (m *memory) live(what string) error {
 	if m == nil || m.all.pids == nil {
 		return nil
 	}
+	serves := m.node(m.all.rank) >= 0
 	for i, r := range m.all.node.Ranks {
-		if m.node(r) >= 0 && r != m.all.rank && exited(m.all.pids[i]) {
+		if (serves || m.node(r) >= 0) && r != m.all.rank && exited(m.all.pids[i]) {
 			return gone(what, m.label(r), m.all.pids[i])
 		}
 	}

@@ -234,6 +234,22 @@ func TestPartMemoryNodeKilled(t *testing.T) {
 	c.(*mpi.World).Abort(3)
 }
 
+// TestUserOfMemoryNodesKilled: a memory node does not stay behind when the users die.
+func TestUserOfMemoryNodesKilled(t *testing.T) {
+	start := time.Now()
+	out, err := mpitest.Rerun(t, mpitest.Job{Ranks: 2, MemoryNodes: 1}, "TestPartUserKilled", "OMPI_MCA_orte_abort_on_non_zero_status=0")
+	require.Error(t, err, "a job with a dead rank must not end well:\n%s", out)
+	require.Less(t, time.Since(start), 40*time.Second)
+	if mpi.Library == "Open MPI" {
+		require.Regexp(t, `memory node 0, which is rank 1 of the job: mpi: waiting for a message: rank 0 \(process \d+ on .*\) is gone`, string(out))
+	}
+}
+
+func TestPartUserKilled(t *testing.T) {
+	needJob(t)
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+}
+
 // victim finds the process of the rank that RMALOCK_TEST_VICTIM says, by the environments of
 // the processes of this machine.
 func victim(t *testing.T) int {
