@@ -141,21 +141,23 @@ func TestTryRLockSeesAWriterThatComesMeanwhile(t *testing.T) {
 func TestCountersAreAsymmetricOnSeveralNodes(t *testing.T) {
 	for _, s := range []struct {
 		nodes int
+		ranks int // of each
 		tdc   TDC
 		leaf  Leaf
 		asked DC
 		want  DC
 	}{
-		{1, TDC{}, MCS, 0, Symmetric},
-		{1, TDC{}, MCS, Asymmetric, Asymmetric},
-		{1, TDC{}, Auto, 0, Asymmetric},
-		{1, TDC{}, Auto, Symmetric, Symmetric},
-		{2, TDC{}, Auto, 0, Asymmetric},
-		{2, TDC{}, Auto, Symmetric, Symmetric},
-		{2, TDC{Ranks: 4}, Auto, 0, Symmetric},
-		{2, TDC{Ranks: 4}, Auto, Asymmetric, 0},
+		{1, 4, TDC{}, MCS, 0, Symmetric},
+		{1, 4, TDC{}, MCS, Asymmetric, Asymmetric},
+		{1, 4, TDC{}, Auto, 0, Asymmetric},
+		{1, 4, TDC{}, Auto, Symmetric, Symmetric},
+		{1, 1, TDC{}, Auto, 0, Asymmetric},
+		{2, 2, TDC{}, Auto, 0, Asymmetric},
+		{2, 2, TDC{}, Auto, Symmetric, Symmetric},
+		{2, 2, TDC{Ranks: 4}, Auto, 0, Symmetric},
+		{2, 2, TDC{Ranks: 4}, Auto, Asymmetric, 0},
 	} {
-		err := inproc.RunNodes(s.nodes, 4/s.nodes, func(c rma.Comm) error {
+		err := inproc.RunNodes(s.nodes, s.ranks, func(c rma.Comm) error {
 			l, err := New(c, Config{Thresholds: Thresholds{TDC: s.tdc}, Leaf: s.leaf, DC: s.asked})
 			if s.want == 0 {
 				if err == nil {

@@ -69,7 +69,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	t.own = t.counters.Index(c.Rank())
 	d := queuetree.Config{Name: "rmarw", Locks: cfg.Locks, Home: cfg.Home, Topology: cfg.Topology, TL: cfg.Thresholds.TL, RootGate: t}
-	oneQueue := len(d.TL) == 1 && c.Size() > 1 && !rma.Simulated(c)
+	oneQueue := len(d.TL) == 1 && !rma.Simulated(c)
 	d.Barging, d.Adapt = cfg.Leaf == Barging || cfg.Leaf == Auto && oneQueue, cfg.Adapt
 	wanted := cfg.DC == Asymmetric || cfg.DC != Symmetric && (c.Node().Count > 1 || d.Barging && len(d.TL) == 1)
 	d.Local = wanted && t.counters.Count(t.own) <= maxReaders && t.counters.Near(t.own, c.Node())
