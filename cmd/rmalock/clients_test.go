@@ -29,7 +29,7 @@ func TestClients(t *testing.T) {
 		t.Errorf("not drawn: %s", out)
 	}
 	// Another workload is another run.
-	if out := sim(t, append(args, "--plot", dir, "--accesses", "3")...).stdout; !strings.Contains(out, "1 runs made, 1 were there") || !strings.Contains(out, "8 figures drawn") {
+	if out := sim(t, append(args, "--plot", dir, "--accesses", "3")...).stdout; !strings.Contains(out, "1 runs made, 1 were there") || !strings.Contains(out, "6 figures drawn") {
 		t.Errorf("another workload: %s", out)
 	}
 }
