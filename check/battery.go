@@ -79,6 +79,40 @@ func Battery(info lock.Info, size Size) []Item {
 	return b.items
 }
 
+// Recovery lists what is checked of a lock that recovers beside a Battery: time, a death at any
+// step, and a successor of the dead. tickNs is the unit of time in which its leases and limits
+// are a few. Short is schedules of 2 ranks with an acquire each, with a successor up to 2
+// preemptions, else all, and random ones; Standard is all, with 2 acquires, and more random
+// ones.
+func Recovery(info lock.Info, size Size, tickNs int64) []Item {
+	b := battery{info: info, size: size}
+	acquires, executions := 1, int64(300)
+	if size >= Standard {
+		acquires, executions = 2, 10_000
+	}
+	for _, p := range []Plan{
+		{Ranks: 2, Acquires: acquires, Ticks: 3},
+		{Ranks: 2, Acquires: acquires, Ticks: 3, Crashes: 1},
+		{Ranks: 2, Acquires: 1, Ticks: 3, Crashes: 1, Rejoins: 1},
+	} {
+		p.Writers = p.Ranks
+		if p.Rejoins > 0 && size < Standard {
+			b.dfs("2 preemptions", p, 2)
+		} else {
+			b.dfs("all schedules", p, sim.Unbounded)
+		}
+		p.Ranks, p.Acquires, p.Writers, p.Seed, p.Guard = 4, 3, Mixed, 1, true
+		p.Ticks, p.Crashes, p.Rejoins = 40, 2*p.Crashes, 2*p.Rejoins
+		for _, explore := range []string{"random", "pct"} {
+			b.add(Item{Name: explore, Plan: p, Explore: explore, Executions: executions})
+		}
+	}
+	for i := range b.items {
+		b.items[i].Plan.TickNs, b.items[i].Plan.MemoryNodes = tickNs, 1
+	}
+	return b.items
+}
+
 type battery struct {
 	info  lock.Info
 	size  Size
@@ -99,7 +133,7 @@ func (b *battery) add(i Item) {
 	for _, f := range []struct {
 		on   bool
 		text string
-	}{{p.Topology != nil, "/nodes"}, {p.Tries, "/tries"}, {p.Guard, "/guard"}} {
+	}{{p.Topology != nil, "/nodes"}, {p.Tries, "/tries"}, {p.Guard, "/guard"}, {p.Ticks > 0, "/ticks"}, {p.Crashes > 0, "/crashes"}, {p.Rejoins > 0, "/rejoins"}} {
 		if f.on {
 			i.Name += f.text
 		}

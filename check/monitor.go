@@ -31,7 +31,6 @@ type monitor struct {
 
 	s        *sim.Comm // of a rank
 	recovers bool      // lock.Info.Recovers
-	hazards  bool      // ranks may die, or lose their leases
 	tickNs   int64
 }
 
@@ -78,7 +77,9 @@ func (p *occupancy) copyFrom(q *occupancy) {
 	copy(p.patience, q.patience)
 	copy(p.busy, q.busy)
 	copy(p.alone, q.alone)
-	p.recovery.copyFrom(&q.recovery)
+	if q.hazards {
+		p.recovery.copyFrom(&q.recovery)
+	}
 	for r := range p.waits {
 		p.waits[r] = append(p.waits[r][:0], q.waits[r]...)
 	}

@@ -9,6 +9,7 @@ import (
 
 // recovery is the part of occupancy that is about deaths and leases.
 type recovery struct {
+	hazards bool        // ranks may die, or lose their leases
 	mode    []lock.Mode // by rank: of a holder
 	until   []int64     // by rank: of a holder, when its lease may end
 	revoked []bool      // by rank: another rank has the lock that it took; its Unlock must say so
@@ -39,7 +40,7 @@ func (p *recovery) reset() {
 	clear(p.until)
 	clear(p.revoked)
 	clear(p.writes)
-	*p = recovery{mode: p.mode, until: p.until, revoked: p.revoked, writes: p.writes}
+	*p = recovery{hazards: p.hazards, mode: p.mode, until: p.until, revoked: p.revoked, writes: p.writes}
 }
 
 func (p *recovery) copyFrom(q *recovery) {

@@ -75,7 +75,7 @@ func (p *Plan) command() string {
 		flag string
 		n    int64
 	}{
-		{"memory-nodes", int64(p.MemoryNodes)}, {"ticks", int64(p.Ticks)}, {"tick", p.TickNs},
+		{"memory-nodes", int64(p.MemoryNodes)}, {"ticks", int64(p.Ticks)}, {"tick", tickShown(p)},
 		{"crashes", int64(p.Crashes)}, {"rejoins", int64(p.Rejoins)},
 	} {
 		if n.n > 0 {
@@ -86,6 +86,14 @@ func (p *Plan) command() string {
 		fmt.Fprintf(&b, " --stop %s", FaultText(f))
 	}
 	return b.String()
+}
+
+// tickShown is the length of a tick, if there are ticks.
+func tickShown(p *Plan) int64 {
+	if p.Ticks == 0 {
+		return 0
+	}
+	return p.TickNs
 }
 
 // FaultText is a fault as --stop takes it: rank@step, +for, ",lost".

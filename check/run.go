@@ -54,10 +54,12 @@ func (p *Plan) search() sim.Search {
 }
 
 func (p *Plan) newMonitor() *monitor {
-	return &monitor{
+	h := &monitor{
 		occupancy: newOccupancy(p.Ranks), promises: make([][]lock.Promise, p.Ranks), doors: make([][]func(), p.Ranks),
-		recovers: p.Info.Recovers, hazards: p.hazards(), tickNs: cmp.Or(p.TickNs, sim.DefaultTickNs),
+		recovers: p.Info.Recovers, tickNs: cmp.Or(p.TickNs, sim.DefaultTickNs),
 	}
+	h.hazards = p.hazards()
+	return h
 }
 
 // client is one rank in an execution.
@@ -86,7 +88,11 @@ func (k *client) open(c rma.Comm) error {
 		return err
 	}
 	if k.p.Guard {
-		k.data, err = c.Allocate(rma.DataSpec("guarded", 2))
+		spec := rma.DataSpec("guarded", 2)
+		if k.p.Info.Recovers { // a holder that is taken for dead may still write
+			spec.Regions[0].Words[0].Class = rma.Plain
+		}
+		k.data, err = c.Allocate(spec)
 	}
 	return err
 }

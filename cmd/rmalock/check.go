@@ -47,7 +47,7 @@ func newCheck() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)
-	return describe(cmd, "bound", "depth", "guard", "replay", "seed", "stop", "tries")
+	return describe(cmd, "bound", "depth", "guard", "replay", "seed", "stop", "ticks", "crashes", "tries")
 }
 
 func (o *checkOptions) flags(cmd *cobra.Command) {
@@ -67,6 +67,11 @@ func (o *checkOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.plan.Guard, "guard", false, "holders change and read words that the lock guards")
 	f.BoolVar(&o.plan.Tries, "tries", false, "a part of the acquires are TryLock, or end at a deadline")
 	f.StringArrayVar(&o.stops, "stop", nil, "a rank stops: rank@step[+for][,lost]; may be given again")
+	f.IntVar(&o.plan.MemoryNodes, "memory-nodes", 0, "number of memory nodes, for locks that live there")
+	f.IntVar(&o.plan.Ticks, "ticks", 0, "how often the clock may advance; without, a lock that looks at it is an error")
+	f.Int64Var(&o.plan.TickNs, "tick", sim.DefaultTickNs, "by how much the clock advances, in nanoseconds")
+	f.IntVar(&o.plan.Crashes, "crashes", 0, "ranks that may die, each at any step")
+	f.IntVar(&o.plan.Rejoins, "rejoins", 0, "successors that may take the places of dead ranks")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	for _, other := range []string{"explore", "schedules", "bound", "depth"} {
 		cmd.MarkFlagsMutuallyExclusive("replay", other)
@@ -95,6 +100,10 @@ func (o *checkOptions) prepare(cmd *cobra.Command) (err error) {
 		return fmt.Errorf("--schedules is %d, want at least 1", o.schedules)
 	case o.depth < 1:
 		return fmt.Errorf("--depth is %d, want at least 1", o.depth)
+	case min(p.MemoryNodes, p.Ticks, p.Crashes, p.Rejoins) < 0:
+		return errors.New("--memory-nodes, --ticks, --crashes and --rejoins want 0 or more")
+	case p.TickNs < 1:
+		return fmt.Errorf("--tick is %d, want at least 1", p.TickNs)
 	case o.bound < sim.Unbounded:
 		return fmt.Errorf("--bound is %d, want 0 or more, or -1", o.bound)
 	}
@@ -107,6 +116,9 @@ func (o *checkOptions) prepare(cmd *cobra.Command) (err error) {
 	case exploreTime:
 		if len(o.stops) > 0 {
 			return errors.New("--stop does not go with --explore time")
+		}
+		if p.Ticks+p.Crashes+p.Rejoins > 0 {
+			return errors.New("--ticks, --crashes and --rejoins do not go with --explore time, which has a clock of its own")
 		}
 	default:
 		return fmt.Errorf("--explore is %q, want dfs, random, pct or time", o.explore)

@@ -24,7 +24,11 @@ type checkReport struct {
 	Explore   string         `json:"explore"`
 	Seed      uint64         `json:"seed"`
 	Schedules int64          `json:"schedules"`
-	Cut       int64          `json:"schedules_cut"` // that came to a state seen before
+	Cut       int64          `json:"schedules_cut"`          // that came to a state seen before, or out of ticks
+	Out       int64          `json:"schedules_out_of_ticks"` // that ended because a rank waits for more ticks
+	Ticks     int            `json:"ticks"`                  // that were allowed
+	Crashes   int            `json:"crashes"`                // the same
+	Rejoins   int            `json:"rejoins"`                // the same
 	All       bool           `json:"all_schedules"`
 	States    int            `json:"states"`
 	Steps     int64          `json:"steps"`
@@ -72,6 +76,7 @@ func (o *checkOptions) failedInTime(f *sim.Failure) *failureReport {
 // report writes JSON.
 func (o *checkOptions) report(out io.Writer, r *checkReport, f *sim.Failure) error {
 	r.Ranks, r.Acquires, r.Writers, r.Explore, r.Seed = o.plan.Ranks, o.plan.Acquires, o.plan.Writers, o.explore, o.plan.Seed
+	r.Ticks, r.Crashes, r.Rejoins = o.plan.Ticks, o.plan.Crashes, o.plan.Rejoins
 	if !o.plan.Info.Shared {
 		r.Writers = r.Ranks
 	}
@@ -103,7 +108,7 @@ func (o *checkOptions) promised() (out []promised) {
 func (o *checkOptions) verdict(out io.Writer, r *check.Result, took time.Duration) error {
 	if o.json {
 		report := &checkReport{
-			Lock: o.lock, OK: r.Failure == nil, Schedules: r.Stats.Executions, Cut: r.Stats.Cut, All: r.Whole, States: r.States,
+			Lock: o.lock, OK: r.Failure == nil, Schedules: r.Stats.Executions, Cut: r.Stats.Cut, Out: r.Stats.OutOfTicks, All: r.Whole, States: r.States,
 			Steps: r.Stats.Steps, Longest: r.Stats.Longest, Seconds: took.Seconds(), Most: r.Most,
 		}
 		if r.Failure == nil {
@@ -167,6 +172,17 @@ func (o *checkOptions) what() string {
 	if p.Topology != nil {
 		text += ", on " + p.Topology.String()
 	}
+	for _, n := range []struct {
+		n    int
+		text string
+	}{
+		{p.MemoryNodes, "%d memory nodes"}, {p.Ticks, fmt.Sprintf("%%d ticks of %d ns at most", p.TickNs)},
+		{p.Crashes, "%d crashes at most"}, {p.Rejoins, "%d successors at most"},
+	} {
+		if n.n > 0 {
+			text += ", " + fmt.Sprintf(n.text, n.n)
+		}
+	}
 	for _, f := range p.Faults {
 		text += ", rank " + check.FaultText(f) + " stops"
 	}
@@ -183,7 +199,10 @@ func (o *checkOptions) tried(r *check.Result) string {
 	case o.explore == explorePCT:
 		return fmt.Sprintf("%d of PCT with depth %d, seed %d", r.Stats.Executions, o.depth, o.plan.Seed)
 	}
-	text := fmt.Sprintf("%d to the end and %d to a state seen before; %d states", r.Stats.Executions, r.Stats.Cut, r.States)
+	text := fmt.Sprintf("%d to the end and %d to a state seen before; %d states", r.Stats.Executions, r.Stats.Cut-r.Stats.OutOfTicks, r.States)
+	if r.Stats.OutOfTicks > 0 {
+		text = fmt.Sprintf("%d to where a rank waits for more ticks, ", r.Stats.OutOfTicks) + text
+	}
 	switch {
 	case r.Failure != nil:
 	case !r.Whole:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	search "github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
@@ -135,6 +136,25 @@ func CheckDeath(nodes, perNode int, info lock.Info) error {
 			if err != nil && !errors.Is(err, rma.ErrPeer) {
 				return fmt.Errorf("rank 0 was cut off at step %d: rank %d got %w, want an error that wraps %q", nth, rank, err, rma.ErrPeer)
 			}
+		}
+	}
+	return nil
+}
+
+// CheckRecovery checks a lock that recovers (lock.Info.Recovers) on rma/sim, whose clock advances
+// by tickNs: a few of these are the lock's leases and limits. Ranks die at any step, are slower
+// than their leases, and have successors; see check.Recovery. It returns the first failure.
+func CheckRecovery(info lock.Info, size search.Size, tickNs int64) error {
+	if !info.Recovers {
+		return fmt.Errorf("locktest: %s does not say that it recovers: %w", info.Name, errors.ErrUnsupported)
+	}
+	for _, i := range search.Recovery(info, size, tickNs) {
+		r, err := i.Run()
+		if err == nil && r.Failure != nil {
+			err = r.Failure
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", i.Name, err)
 		}
 	}
 	return nil

@@ -29,6 +29,20 @@ func RunSearch(t *testing.T, name string) {
 	runItems(t, items)
 }
 
+// RunRecovery searches schedules in which ranks of a registered lock die, are slow, and have
+// successors; see CheckRecovery.
+func RunRecovery(t *testing.T, name string, tickNs int64) {
+	info, err := lock.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := search.Standard
+	if Quick() {
+		size = search.Short
+	}
+	runItems(t, search.Recovery(info, size, tickNs))
+}
+
 // RunVariant is RunSearch for a variant of a lock that gets the whole of it, or for
 // another way of using one: check.Brief, and with RMALOCK_DEEP check.Standard.
 func RunVariant(t *testing.T, info lock.Info) {

@@ -151,7 +151,10 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 		i := bits.TrailingZeros64(b)
 		u := &parent.steps[i]
 		vis, looks := parent.visible>>i&1, parent.timed>>i&1
-		if !commute(u, &did) || vis&saw == 1 || x.bit(u) == 0 || u.Kind == StepTick && timed == 1 || did.Kind == StepTick && looks == 1 {
+		if !commute(u, &did) || vis&saw == 1 || x.bit(u) == 0 {
+			continue
+		}
+		if u.Kind == StepTick && timed == 1 || did.Kind == StepTick && looks == 1 {
 			continue
 		}
 		for j := range s.Steps {

@@ -377,7 +377,13 @@ func (e *search) describeWaits() string {
 
 // hash is the hash of the whole state.
 func (e *search) hash() uint64 {
-	h := e.mem + e.hashFaults() + e.hashCourse()
+	h := e.mem
+	if len(e.Faults) > 0 {
+		h += e.hashFaults()
+	}
+	if e.ticks+e.deaths > 0 {
+		h += e.hashCourse()
+	}
 	for _, r := range e.w.ranks {
 		h += mix(uint64(r.id)<<32|0xABCD, r.history)
 		if e.MaxDelay > 0 {

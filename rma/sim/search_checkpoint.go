@@ -60,7 +60,10 @@ func (e *search) saveCheckpoint(again bool) {
 		k.request = request{state: r.state, seg: r.seg, target: r.target, disp: r.disp, wait: r.wait, seen: r.seen}
 		k.searchState, k.memo, k.doorway = r.searchState, r.memo, r.doorway
 		k.results = append(k.results[:0], r.results...)
-		k.pending, k.ghosts = copied(k.pending, r.pending), copied(k.ghosts, r.ghosts)
+		k.pending = copied(k.pending, r.pending)
+		if len(r.ghosts)+len(k.ghosts) > 0 {
+			k.ghosts = copied(k.ghosts, r.ghosts)
+		}
 	}
 }
 
@@ -104,7 +107,10 @@ func (e *search) restoreCheckpoint() bool {
 		r.state, r.seg, r.target, r.disp, r.wait, r.seen = k.state, k.seg, k.target, k.disp, k.wait, k.request.seen
 		r.searchState, r.memo, r.doorway, r.err, r.met = k.searchState, k.memo, k.doorway, nil, nil
 		r.results = append(r.results[:0], k.results...)
-		r.pending, r.ghosts = r.restored(r.pending, k.pending), r.restored(r.ghosts, k.ghosts)
+		r.pending = r.restored(r.pending, k.pending)
+		if len(r.ghosts)+len(k.ghosts) > 0 {
+			r.ghosts = r.restored(r.ghosts, k.ghosts)
+		}
 	}
 	return true
 }
