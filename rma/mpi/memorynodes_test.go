@@ -121,6 +121,46 @@ func checkRemote(t *testing.T, c rma.Comm, w *rma.Window) {
 	}
 }
 
+// TestLockOnMemoryNodes: a spin lock whose word and data are on one memory node. The holder writes
+// the data and gives the lock back in one Flush, with a fence between, as Sherman does.
+func TestLockOnMemoryNodes(t *testing.T) {
+	mpitest.Each(t, []mpitest.Job{{Ranks: 3, MemoryNodes: 1}, {Ranks: 4, Hosts: 2, MemoryNodes: 2}}, func(t *testing.T, c rma.Comm) {
+		const rounds = 50
+		w, err := c.Allocate(rma.Spec{Name: "lock", Hosts: rma.MemoryNodes, Regions: []rma.Region{
+			{Count: 1, Words: []rma.Word{{Name: "LOCK", Class: rma.Far}}},
+			{Count: 2, Words: []rma.Word{{Name: "DATA", Class: rma.Flag}}},
+		}})
+		require.NoError(t, err)
+		home, me := w.Size()-1, int64(c.Rank()+1)
+		data := make([]int64, 2)
+		for range rounds {
+			for try := 0; ; try++ {
+				seen, err := w.CompareAndSwapFlush(me, 0, home, 0)
+				require.NoError(t, err)
+				if seen == 0 {
+					break
+				}
+				require.NoError(t, w.Backoff(home, 0, seen, try))
+			}
+			w.GetBulk(data, home, 1)
+			require.NoError(t, w.Flush(home))
+			require.Equal(t, data[0], data[1], "the data of a holder before")
+			data[0]++
+			data[1]++
+			w.PutBulk(data, home, 1)
+			w.Fence(home)
+			w.Put(0, home, 0)
+			require.NoError(t, w.Flush(home))
+		}
+		require.NoError(t, c.Barrier())
+		n, err := w.GetFlush(home, 2)
+		require.NoError(t, err)
+		require.EqualValues(t, rounds*c.Size(), n)
+		require.NoError(t, c.Barrier())
+		require.NoError(t, w.Free())
+	})
+}
+
 // TestMemoryNodesTooBig: a window that memory nodes have no room for is the same error at all
 // ranks, and the job goes on.
 func TestMemoryNodesTooBig(t *testing.T) {
