@@ -8,7 +8,7 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// acquire is AcquireLock, Algorithm 1 (L1:1), until it succeeds. The paper's transaction
+// acquire is AcquireLock, Algorithm 1 (A1:1), until it succeeds. The paper's transaction
 // fails where its ticket is passed over: it lets all its locks go and begins again. Here a
 // rank that holds no other lock of the table begins again by itself.
 func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) error {
@@ -22,12 +22,12 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 	var f freeze
 	for failures := 0; ; failures++ {
 		now := t.c.Now()
-		prev, err := t.w.FetchAndOpFlush(slots<<t.layout.max[kind].Shift, k.home, k.disp, rma.Sum) // L1:3 L1:17
+		prev, err := t.w.FetchAndOpFlush(slots<<t.layout.max[kind].Shift, k.home, k.disp, rma.Sum) // A1:3 A1:17
 		switch {
 		case err != nil:
 			t.unclaim(k)
 			return err
-		case t.layout.frozen(prev): // L1:4 L1:18
+		case t.layout.frozen(prev): // A1:4 A1:18
 			err = t.bounce(k, prev, now, &f)
 		default:
 			t.drawn(k, prev)
@@ -50,7 +50,7 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 	}
 }
 
-// granted is the end of an acquire that succeeds (L1:13, L1:27).
+// granted is the end of an acquire that succeeds (A1:13, A1:27).
 func (t *Table) granted(k *ticket) error {
 	if k.ownDied {
 		return fmt.Errorf("dslr: lock %d: %w", k.id, lock.ErrOwnerDied)
@@ -58,17 +58,17 @@ func (t *Table) granted(k *ticket) error {
 	return nil
 }
 
-// wait is HandleConflict, Algorithm 2 (L2:1). It reports whether the ticket was served; if
+// wait is HandleConflict, Algorithm 2 (A2:1). It reports whether the ticket was served; if
 // not, it was passed over, by another rank or by this one.
 func (t *Table) wait(k *ticket) (served bool, err error) {
 	v, moved := k.word, t.c.Now() // when the counters were seen to move last
 	released := t.layout.released()
 	for {
 		switch {
-		case k.served(v): // L2:6 L2:9
+		case k.served(v): // A2:6 A2:9
 			k.word, k.ownDied = v, t.layout.died.Get(v) != 0
 			return true, nil
-		case t.passedOver(k, v): // L2:3
+		case t.passedOver(k, v): // A2:3
 			return false, nil
 		}
 		now, next, err := t.look(k, v, moved)
@@ -78,9 +78,9 @@ func (t *Table) wait(k *ticket) (served bool, err error) {
 		switch {
 		case next&released != v&released:
 			moved = t.c.Now()
-		case now-moved >= t.patience(k, next): // L2:11
+		case now-moved >= t.patience(k, next): // A2:11
 			if next, err = t.passOver(k, next); err != nil || next == passed {
-				return false, err // L2:19
+				return false, err // A2:19
 			}
 		}
 		if !k.served(next) {
@@ -93,7 +93,7 @@ func (t *Table) wait(k *ticket) (served bool, err error) {
 // look pauses and reads the word. now is a moment before the read.
 func (t *Table) look(k *ticket, v, moved int64) (now, next int64, err error) {
 	if t.cfg.Omega > 0 {
-		t.c.Sleep(t.ahead(k, v) * t.cfg.Omega) // L2:20
+		t.c.Sleep(t.ahead(k, v) * t.cfg.Omega) // A2:20
 	} else {
 		// The lease must begin close to the moment at which the ticket is served.
 		until := min(moved+t.patience(k, v), t.c.Now()+t.cfg.Lease/4)
@@ -105,7 +105,7 @@ func (t *Table) look(k *ticket, v, moved int64) (now, next int64, err error) {
 		}
 	}
 	now = t.c.Now()
-	next, err = t.w.GetFlush(k.home, k.disp) // L2:2
+	next, err = t.w.GetFlush(k.home, k.disp) // A2:2
 	return now, next, err
 }
 
@@ -122,7 +122,7 @@ func (t *Table) patience(k *ticket, v int64) int64 {
 // that the ticket will not be served either.
 const passed = 0
 
-// passOver takes all tickets before this one, and this one, for released (L2:12 to L2:16).
+// passOver takes all tickets before this one, and this one, for released (A2:12 to A2:16).
 // It returns passed, or the word as another rank has changed it meanwhile.
 func (t *Table) passOver(k *ticket, v int64) (now int64, err error) {
 	l, next := t.layout, v
@@ -139,7 +139,7 @@ func (t *Table) passOver(k *ticket, v int64) (now int64, err error) {
 	if err != nil || found != v {
 		return found, err
 	}
-	if k.resets { // L2:17 L2:18
+	if k.resets { // A2:17 A2:18
 		return passed, t.reset(k, next)
 	}
 	return passed, nil

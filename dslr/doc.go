@@ -3,7 +3,7 @@
 //	D. Y. Yoon, M. Chowdhury, B. Mozafari: Distributed Lock Management with RDMA:
 //	Decentralization without Starvation. SIGMOD 2018 (dslr).
 //
-// In the code Ln:m is Algorithm n, line m, of dslr.
+// In the code An:m is Algorithm n, line m, of dslr.
 //
 // A rank draws a ticket with one FetchAndOp, which also tells it all tickets before its own.
 // It waits until those that exclude it are released, by reading the word, and releases its
@@ -52,9 +52,9 @@
 // The paper's fields have 16 bits. Here they have 15: three bits count the resets, so that no
 // operation on an old word succeeds on a new one, and one says that a writer was passed over.
 // COUNT_MAX is 2^14. Seven places of the algorithms are unsafe; docs/errata.md has the
-// schedule of each. In short: draws and releases are taken back by CompareAndSwap (L1:5 and
-// L1:19 borrow from the counter beside); a reader does not look at shared counters (L2:3);
-// a reader that passes over counts its own ticket alone (L2:13); a late release looks first
-// (L3:1 drops it); the lease begins when the rank last knew that it did not hold; what a
-// release finds is looked at (L3:3); and only the designated rank resets (L2:17).
+// schedule of each. In short: draws and releases are taken back by CompareAndSwap (A1:5 and
+// A1:19 borrow from the counter beside); a reader does not look at shared counters (A2:3);
+// a reader that passes over counts its own ticket alone (A2:13); a late release looks first
+// (A3:1 drops it); the lease begins when the rank last knew that it did not hold; what a
+// release finds is looked at (A3:3); and only the designated rank resets (A2:17).
 package dslr

@@ -7,16 +7,16 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// release is ReleaseLock, Algorithm 3 (L3:1). Within its lease a rank releases by FetchAndOp:
+// release is ReleaseLock, Algorithm 3 (A3:1). Within its lease a rank releases by FetchAndOp:
 // other ranks take it for dead after two leases, so that the operation has one lease to take
 // effect. After its lease it releases by CompareAndSwap, on a word that still serves it. The
 // paper's rank does nothing then, and the ranks behind it wait for two leases.
 func (t *Table) release(k *ticket) error {
-	added := k.slots << t.layout.n[k.kind].Shift // L3:3 L3:5
+	added := k.slots << t.layout.n[k.kind].Shift // A3:3 A3:5
 	if k.ownDied && k.kind != shared {
 		added += t.layout.died.Mask() // 1 becomes 0: the caller has repaired what it found
 	}
-	if t.cfg.Release == ReleaseByAdd && t.c.Now()-k.since < k.slots*t.cfg.Lease { // L3:1
+	if t.cfg.Release == ReleaseByAdd && t.c.Now()-k.since < k.slots*t.cfg.Lease { // A3:1
 		was, err := t.w.FetchAndOpFlush(added, k.home, k.disp, rma.Sum)
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ func (t *Table) release(k *ticket) error {
 		}
 		return err
 	}
-	if k.resets { // L3:6
+	if k.resets { // A3:6
 		return t.reset(k, k.word+added)
 	}
 	return nil

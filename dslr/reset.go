@@ -3,7 +3,7 @@ package dslr
 import "github.com/rmalock/rmalock/rma"
 
 // reset is the designated rank's part of section 4.9, after its own ticket is released: when
-// all tickets before are released too, the word becomes zero, of the next generation (L3:7).
+// all tickets before are released too, the word becomes zero, of the next generation (A3:7).
 // It takes ranks that do not release theirs for two leases for dead.
 func (t *Table) reset(k *ticket, v int64) error {
 	l := t.layout
@@ -49,7 +49,7 @@ func (t *Table) resetTo(k *ticket, v int64) (zero int64, ok bool) {
 	return l.zero(v), true
 }
 
-// force makes the word zero though tickets are not released (L1:8, L1:22).
+// force makes the word zero though tickets are not released (A1:8, A1:22).
 func (t *Table) force(k *ticket, v int64) error {
 	l := t.layout
 	_, err := t.w.CompareAndSwapFlush(l.zero(l.died.With(v, 1)), v, k.home, k.disp)
@@ -63,7 +63,7 @@ type freeze struct {
 	met   bool
 }
 
-// bounce takes a draw on a frozen word back (L1:5, L1:19), which was prev before it. now is a
+// bounce takes a draw on a frozen word back (A1:5, A1:19), which was prev before it. now is a
 // moment before the draw.
 func (t *Table) bounce(k *ticket, prev, now int64, f *freeze) error {
 	added := k.slots << t.layout.max[k.kind].Shift
@@ -75,7 +75,7 @@ func (t *Table) bounce(k *ticket, prev, now int64, f *freeze) error {
 }
 
 // thaw resets a frozen word v in place of a dead rank, if the counters have stood still since
-// the rank met them first (L1:7, L1:21): for two leases, with leases of several slots as many
+// the rank met them first (A1:7, A1:21): for two leases, with leases of several slots as many
 // times as there are tickets.
 func (t *Table) thaw(k *ticket, v, now int64, f *freeze) error {
 	l := t.layout

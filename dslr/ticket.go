@@ -8,7 +8,7 @@ type ticket struct {
 	slots          int64 // tickets drawn at once, with as many leases: section 5.1
 	prev           int64 // the word before the draw
 	mask, want     int64 // the ticket is served while word&mask == want
-	resets         bool  // the ticket crosses COUNT_MAX: its owner resets (L1:10, L1:24)
+	resets         bool  // the ticket crosses COUNT_MAX: its owner resets (A1:10, A1:24)
 
 	since   int64 // the last moment at which the rank knew that it was not served
 	word    int64 // the word as the rank saw it last
@@ -29,11 +29,11 @@ func (t *Table) drawn(k *ticket, prev int64) {
 	k.ownDied = l.died.Get(prev) != 0
 }
 
-// served reports whether the ticket is served in v (L2:5 to L2:10). A value of later: it is
+// served reports whether the ticket is served in v (A2:5 to A2:10). A value of later: it is
 // served still, and nobody has passed it over.
 func (k *ticket) served(v int64) bool { return v&k.mask == k.want }
 
-// passedOver reports whether the ticket will never be served (L2:3). A shared ticket looks at
+// passedOver reports whether the ticket will never be served (A2:3). A shared ticket looks at
 // no shared counter, unlike the paper's: siblings may be released before it.
 func (t *Table) passedOver(k *ticket, v int64) bool {
 	l := t.layout
@@ -49,7 +49,7 @@ func (t *Table) passedOver(k *ticket, v int64) bool {
 }
 
 // ahead is the number of tickets before this one that are not released in v: wait_count of
-// L2:20.
+// A2:20.
 func (t *Table) ahead(k *ticket, v int64) int64 {
 	l, n := t.layout, int64(0)
 	for b := range kinds {

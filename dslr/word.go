@@ -85,7 +85,7 @@ func (l *layout) released() int64 {
 	return l.gen.Mask() | l.n[exclusive].Mask() | l.n[shared].Mask() | l.n[update].Mask()
 }
 
-// frozen reports whether the word waits for its reset (L1:4, L1:18).
+// frozen reports whether the word waits for its reset (A1:4, A1:18).
 func (l *layout) frozen(v int64) bool {
 	for k := range kinds {
 		if l.max[k].Get(v) >= l.countMax {
