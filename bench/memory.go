@@ -8,7 +8,8 @@ import (
 
 // bounded is a Comm whose windows take no more than Config.Memory in all. All ranks
 // contribute the same to a window, and so refuse it together. Memory nodes count as parts of
-// the ranks' memory, evenly.
+// the ranks' memory, evenly; in virtual time they count as nothing, since their words exist from
+// the first access on.
 type bounded struct {
 	rma.Comm
 	cfg   *Config
@@ -30,7 +31,10 @@ func (b *bounded) Split(color, key int) (rma.Comm, error) {
 // Allocate opens a window below if the bound allows it.
 func (b *bounded) Allocate(spec rma.Spec) (*rma.Window, error) {
 	words := int64(spec.Words())
-	if spec.Hosts == rma.MemoryNodes {
+	switch {
+	case spec.Hosts == rma.MemoryNodes && b.cfg.virtual != nil:
+		words = 0
+	case spec.Hosts == rma.MemoryNodes:
 		words = words * int64(b.MemoryNodes()) / int64(b.Size())
 	}
 	*b.taken += 8 * words
@@ -45,7 +49,8 @@ func (c *Config) bound(of rma.Comm) (rma.Comm, error) {
 	if c.Memory == 0 {
 		return of, nil
 	}
-	if each := int64(c.Locks / of.Size()); each > c.Memory/8 { // a word of data for each lock, whatever the lock
+	sparse := c.virtual != nil && of.MemoryNodes() > 0
+	if each := int64(c.Locks / of.Size()); each > c.Memory/8 && !sparse { // a word of data for each lock, whatever the lock
 		return nil, c.tooLarge(8 * each)
 	}
 	return &bounded{of, c, new(int64)}, nil

@@ -42,6 +42,14 @@ func (s *segment) word(target, disp int) *int64 {
 	return &s.page(i).word[i%pageWords]
 }
 
+// read is the value of a word. It makes no page: a program may look at all of a large window.
+func (s *segment) read(target, disp int) int64 {
+	if s.pages != nil && s.pages[(target*s.words+disp)/pageWords] == nil {
+		return 0
+	}
+	return *s.word(target, disp)
+}
+
 // key is the number of a word in the world.
 func (s *segment) key(target, disp int) uint64 { return s.first + uint64(target*s.words+disp) }
 

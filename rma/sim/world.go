@@ -198,6 +198,10 @@ func describe(o *rma.Operation) string {
 // apply does the operation on its next word. It returns the word's value before and after,
 // and whether it was written.
 func (o *operation) apply() (before, after int64, wrote bool) {
+	if !o.Kind.Writes() {
+		before = o.seg.read(o.Target, o.Disp+o.next)
+		return before, before, false
+	}
 	p := o.seg.word(o.Target, o.Disp+o.next)
 	before = *p
 	after = o.value(before)
