@@ -57,14 +57,12 @@ func bargingEquivalent() []check.Equivalent {
 		looks = "the head of the queue looks at STATE until it has changed, whenever it was told that it is the head"
 		early = "STATE opens after the head was told: it waits for that"
 		poll  = "not equivalent and not caught here: it takes two elements, one of them with two ranks, and a deadline; caught in a try, and in an acquire that queues"
-		fair  = "not equivalent and not caught: a rank that takes the queue for empty opens STATE to all, so that the head may be passed too often; the searches are too short for that"
 		again = "its owner flushes it with what it does next there"
 	)
 	out := []check.Equivalent{
 		{Phase: check.Acquiring, Step: "CompareAndSwap rmamcs.STATE", Before: "Backoff rmamcs.TAIL0", Mutation: check.Blind, Why: poll},
 		{Phase: check.Acquiring, Step: "CompareAndSwap rmamcs.TAIL1", Before: "Backoff rmamcs.TAIL0", Mutation: check.Torn, Why: poll},
 		{Phase: check.Trying, Step: "Flush of Put rmamcs.STATUS1", Mutation: check.NoFlush, Why: again},
-		{Phase: check.Releasing, Step: "Flush of Get rmamcs.TAIL", Mutation: check.NoFlush, Why: fair},
 		{Phase: check.Releasing, Step: "Put rmamcs.STATE", Before: "Await rmamcs.NEXT0", Mutation: check.Late, Why: early},
 		{Phase: check.Releasing, Step: "Put rmamcs.STATE", Before: "Flush of Get rmamcs.NEXT0", Mutation: check.Late, Why: early},
 		{Phase: check.Releasing, Step: "Put rmamcs.STATUS", Before: "Flush of Put rmamcs.STATE", Mutation: check.Late, Why: looks},

@@ -58,7 +58,7 @@ func TestDepartedTellsReadersOfAnyPhase(t *testing.T) {
 // that waited are. Section 3.2.3 of rma-rw.
 func TestTRIsGrantedAtAnAsymmetricCounter(t *testing.T) {
 	const tr = 3
-	play(t, Asymmetric, tr, func(int, hook.Event) {}, [3]role{
+	play(t, Asymmetric, MCS, tr, func(int, hook.Event) {}, [3]role{
 		func(l *Table, at counter) error { // until the other reader is refused
 			if err := awaitWord(l, at, readers, func(s int64) bool { return field(s, evenOne) == 1 }); err != nil {
 				return err
@@ -103,7 +103,7 @@ func TestTRIsGrantedAtAnAsymmetricCounter(t *testing.T) {
 func TestTryRLockSeesAWriterThatComesMeanwhile(t *testing.T) {
 	counts, announced, tried := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	armed := false // of rank 2
-	play(t, Asymmetric, 5, func(rank int, e hook.Event) {
+	play(t, Asymmetric, MCS, 5, func(rank int, e hook.Event) {
 		if rank == 2 && armed && e.Step == hook.StepIssue && e.Op.Kind == rma.KindAccumulate {
 			armed = false
 			close(counts)
@@ -130,6 +130,45 @@ func TestTryRLockSeesAWriterThatComesMeanwhile(t *testing.T) {
 				return err
 			}
 			t.Error("TryRLock passes a writer that waits")
+			return l.Unlock(0, lock.Shared)
+		},
+	})
+}
+
+// TestBargingRootClosesAtOnce: a writer that has a barging root lets in no more readers,
+// whatever T_R is. Those that wait are in after it.
+func TestBargingRootClosesAtOnce(t *testing.T) {
+	tried := make(chan struct{})
+	isShut := func(d int64) bool { return d&shut != 0 }
+	play(t, Asymmetric, Barging, 1000, func(int, hook.Event) {}, [3]role{
+		func(l *Table, at counter) error { // is in, so that the writer waits
+			<-tried
+			return l.Unlock(0, lock.Shared)
+		},
+		writes(readers, func(s int64) {
+			if field(s, one) > 1 { // one that tries again
+				t.Errorf("the writer is in with READERS %#x", s)
+			}
+		}),
+		func(l *Table, at counter) error {
+			if err := awaitWord(l, at, admission, isShut); err != nil {
+				return err
+			}
+			got, err := l.TryLock(0, lock.Shared)
+			close(tried)
+			if got || err != nil {
+				return fmt.Errorf("TryRLock while a writer waits: %v, %v", got, err)
+			}
+			if err := l.Lock(context.Background(), 0, lock.Shared); err != nil { // waits for the writer
+				return err
+			}
+			d, err := l.tree.W.GetFlush(at.host, at.disp+admission)
+			if err != nil {
+				return err
+			}
+			if d/nextPhase != 1 {
+				t.Errorf("the reader is in with ADMISSION %#x, want phase 1", d)
+			}
 			return l.Unlock(0, lock.Shared)
 		},
 	})

@@ -13,13 +13,13 @@ import (
 	"github.com/rmalock/rmalock/topo"
 )
 
-// openTable opens a lock with one counter for all ranks of one node, and the leaf of the paper.
-func openTable(c rma.Comm, dc DC, tr int64) (*Table, error) {
-	top, err := topo.Parse(fmt.Sprintf("node:1 rank:%d", c.Size()))
+// openTable opens a lock with one level, and one counter for all ranks of one node.
+func openTable(c rma.Comm, dc DC, leaf Leaf, tr int64) (*Table, error) {
+	top, err := topo.Parse(fmt.Sprintf("rank:%d", c.Size()))
 	if err != nil {
 		return nil, err
 	}
-	return New(c, Config{Topology: top, Thresholds: Thresholds{TR: tr, TDC: TDC{Ranks: c.Size()}}, DC: dc, Leaf: MCS})
+	return New(c, Config{Topology: top, Thresholds: Thresholds{TR: tr, TDC: TDC{Ranks: c.Size()}}, DC: dc, Leaf: leaf})
 }
 
 // A role is what a rank does with a lock whose counter is at a place.
@@ -27,13 +27,13 @@ type role func(l *Table, at counter) error
 
 // play has rank 0 share a lock, and then each rank play its role. At the end the lock is as it
 // was. wrap is what hook.Delay calls at each rank.
-func play(t *testing.T, dc DC, tr int64, wrap func(rank int, e hook.Event), roles [3]role) {
+func play(t *testing.T, dc DC, leaf Leaf, tr int64, wrap func(rank int, e hook.Event), roles [3]role) {
 	t.Helper()
 	err := inproc.Run(3, func(c rma.Comm) error {
 		l, err := openTable(hook.Delay(c, func(e hook.Event) int64 {
 			wrap(c.Rank(), e)
 			return 0
-		}), dc, tr)
+		}), dc, leaf, tr)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func TestTRIsGrantedAtASymmetricCounter(t *testing.T) {
 	const tr = 4
 	waits := make(chan struct{}) // closed when the writer waits for the readers
 	var once sync.Once
-	play(t, Symmetric, tr, func(rank int, e hook.Event) {
+	play(t, Symmetric, MCS, tr, func(rank int, e hook.Event) {
 		if rank == 1 && (e.Step == hook.StepBackoff || e.Step == hook.StepAwait) {
 			once.Do(func() { close(waits) })
 		}
@@ -154,7 +154,7 @@ func TestTRIsGrantedAtASymmetricCounter(t *testing.T) {
 // or it waits for a change that does not come.
 func TestLateReaderSeesManyPhases(t *testing.T) {
 	err := inproc.Run(1, func(c rma.Comm) error {
-		l, err := openTable(c, Symmetric, 1)
+		l, err := openTable(c, Symmetric, MCS, 1)
 		if err != nil {
 			return err
 		}
