@@ -146,11 +146,21 @@ func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
 	err := k.run()
 	if err != nil {
 		w.abort()
-	} else {
-		err = w.outcome()
+	} else if err = w.outcome(); err == nil {
+		err = k.missing()
 	}
 	k.elapsed.Now = k.time
 	return k.elapsed, err
+}
+
+// missing reports a name of Messages or Device that no window has.
+func (k *clock) missing() error {
+	for _, name := range slices.Concat(k.Messages, k.Device) {
+		if !slices.ContainsFunc(k.w.segments, func(s *segment) bool { return s.spec.Name == name }) {
+			return fmt.Errorf("sim: no window is called %q, which Timed.Messages or Device names: %w", name, rma.ErrSpec)
+		}
+	}
+	return nil
 }
 
 // tickEvery is how many events lie between two calls of Tick.

@@ -250,7 +250,7 @@ func TestLimitKeepsOrder(t *testing.T) {
 // Windows in mailboxes and in NIC memory.
 func TestMessagesAndDeviceMemory(t *testing.T) {
 	m := watch()
-	j := sim.Timed{Node: layout(2, 1), MemoryNodes: 1, Verbs: true, Messages: []string{"mail"}, Device: []string{"nic"}, Model: m}
+	j := sim.Timed{Node: layout(2, 1), MemoryNodes: 1, Verbs: true, Messages: []string{"mail"}, Model: m}
 	e := run(t, j, words("mail", rma.Plain, rma.Ranks, 2), func(c *sim.Comm, w *rma.Window) error { return w.PutFlush(3, 1, 1) })
 	require.EqualValues(t, 1, e.Messages)
 	require.Zero(t, e.Ranks.Total()+e.Memory.Total())
@@ -258,9 +258,17 @@ func TestMessagesAndDeviceMemory(t *testing.T) {
 	require.Equal(t, map[uint64]bool{3: true}, m.words)
 
 	m = watch()
-	j.Model = m
+	j.Model, j.Messages, j.Device = m, nil, []string{"nic"}
 	run(t, j, words("nic", rma.Far, rma.MemoryNodes, 2), func(c *sim.Comm, w *rma.Window) error { return w.AccumulateFlush(3, 0, 1, rma.Sum) })
 	require.Equal(t, map[uint64]bool{1 | sim.Device: true}, m.words)
+
+	j.Device = []string{"nik"}
+	_, err := j.Run(func(c rma.Comm) error {
+		_, err := c.Allocate(words("nic", rma.Far, rma.MemoryNodes, 2))
+		return err
+	})
+	require.ErrorIs(t, err, rma.ErrSpec)
+	require.ErrorContains(t, err, `"nik"`)
 }
 
 // TestTenMillionLocks: 10 million locks of 8 bytes on 4 memory nodes, all of them taken, by 256

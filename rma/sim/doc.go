@@ -17,6 +17,13 @@
 //   - with Search.CPUFar, a NIC's operations and a CPU's on one word are not atomic with
 //     each other (Table 1 of papers/alock).
 //
+// # Virtual time
+//
+// [Timed] runs ranks by a [Model] of a machine, of package netmodel. The same NIC serves MPI or,
+// with Timed.Verbs, a program of InfiniBand verbs: what a Get, Put and swap of a far word cost
+// differs. Memory nodes cost what is touched of them. [Comm.Elapsed] counts what the network
+// carries, by kind and host, with polls and messages apart.
+//
 // # Searching
 //
 // A step is the effect of one operation, or the wake-up of one rank. What a rank does

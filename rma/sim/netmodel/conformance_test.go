@@ -8,6 +8,12 @@ import (
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
+var (
+	_ sim.Model = (*Net)(nil)
+	_           = [1]bool{}[Send-sim.Message]
+	_           = [1]bool{}[Device-sim.Device]
+)
+
 // The suite that every backend passes, where flights differ by half, ranks of a node share a core
 // and connections, and one of two memory nodes is on a node of ranks.
 func TestConformance(t *testing.T) {
