@@ -12,7 +12,11 @@
 //   - at rest, the lock's own Idle predicate (ErrIdle);
 //   - what the lock guards in another window: holders see what earlier holders
 //     flushed (ErrGuarded);
-//   - the class flag: two ranks do not write a word at once (sim.ErrFlag).
+//   - the class flag: two ranks do not write a word at once (sim.ErrFlag);
+//   - fields: no sum carries out of a field of its word (sim.ErrCarry);
+//   - of a lock that recovers, with ticks and crashes in the Plan: a taker and a holder that
+//     was taken for dead learn of it (ErrUntold), no lease is shorter than the Promise says
+//     (ErrLease), and ranks do not wait for a dead one for longer than it says (ErrStalled).
 //
 // A [Plan] is what the ranks do, a sim.Scheduler chooses the schedules. A failure has the
 // schedule that shows it: Replay runs it again with a trace, and Shrink looks for a shorter

@@ -154,8 +154,13 @@ func (w *Window) await(q Waiting) (which int, v int64, err error) {
 
 // Backoff pauses before the caller tries an operation on a word again: the last
 // try found seen there, and try counts the tries from 0. A backend returns when
-// it likes; the simulator resumes the caller when the word has changed. What the caller
-// found in earlier tries it must not use: it begins anew.
+// it likes; a search of the simulator resumes the caller when the word has changed, or when
+// its clock has moved, since the caller may look at the time.
+//
+// What the caller found in earlier tries it must not use: it begins anew. The exception is a
+// caller that has read Comm.Now since its first try: it may use all that it found, such as
+// since when the word has been the same. A search then tells it from one that found
+// something else. AwaitUntil is cheaper, there and in remote operations.
 func (w *Window) Backoff(target, disp int, seen int64, try int) error {
 	o := Operation{Kind: KindGet, Target: target, Disp: disp}
 	if err := w.check(&o); err != nil {

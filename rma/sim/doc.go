@@ -32,6 +32,11 @@
 // not take effect, and a retry ([rma.Window.Backoff]) whose word has not changed is no
 // progress.
 //
+// Time passes by ticks ([Search.Ticks]): between Begin and End the clock stands still but for
+// these. A rank may die wherever it waits ([Search.Crashes]); what it had issued takes effect
+// later or never. A successor may take its place ([Search.Rejoins]). See
+// docs/decisions/0015-time-and-death.md.
+//
 // An exhaustive search runs a rank's code only at answers that the rank has not had before
 // ([Comm.Memoise], search_memo.go). It returns to checkpoints of an execution instead of running
 // its beginning again (search_checkpoint.go).

@@ -151,10 +151,14 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 		i := bits.TrailingZeros64(b)
 		u := &parent.steps[i]
 		vis, looks := parent.visible>>i&1, parent.timed>>i&1
-		if !commute(u, &did) || vis&saw == 1 || x.bit(u) == 0 {
+		if !commute(u, &did) || vis&saw == 1 {
 			continue
 		}
-		if u.Kind == StepTick && timed == 1 || did.Kind == StepTick && looks == 1 {
+		if u.Kind|did.Kind == StepOwn {
+			if bit(u) == 0 {
+				continue
+			}
+		} else if !foreignCommute(u, &did) || x.name(u) == 0 || u.Kind == StepTick && timed == 1 || did.Kind == StepTick && looks == 1 {
 			continue
 		}
 		for j := range s.Steps {
@@ -173,17 +177,17 @@ func (a *Step) is(b *Step) bool {
 	return a.Rank == b.Rank && a.OpIndex == b.OpIndex && a.Kind == b.Kind && (a.Kind != StepTick || a.Must == b.Must)
 }
 
+// foreignCommute is the part of commute for steps that are not both of the ranks' own.
+func foreignCommute(a, b *Step) bool {
+	if a.Kind == StepCrash && b.Kind == StepCrash || a.Kind == StepJoin || b.Kind == StepJoin {
+		return false // one of them may be the last that is allowed
+	}
+	return !(a.Kind == StepTick && a.Must || b.Kind == StepTick && b.Must)
+}
+
 // commute reports whether the order of two steps makes no difference, readings of the clock
 // and the check aside.
 func commute(a, b *Step) bool {
-	if a.Kind > StepGhost || b.Kind > StepGhost {
-		if a.Kind == StepCrash && b.Kind == StepCrash || a.Kind == StepJoin || b.Kind == StepJoin {
-			return false // one of them may be the last that is allowed
-		}
-		if a.Kind == StepTick && a.Must || b.Kind == StepTick && b.Must {
-			return false
-		}
-	}
 	return a.Rank != b.Rank && !a.Ends && !b.Ends && (!a.Writes && !b.Writes || !a.shares(b))
 }
 
@@ -253,7 +257,7 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 		return false
 	}
 	for i := range f.steps { // only what slept then and is awake now; the rest was explored then
-		if before&x.bit(&f.steps[i]) == 0 {
+		if before&x.name(&f.steps[i]) == 0 {
 			f.open &^= 1 << i
 			f.done &^= 1 << i
 		}
@@ -261,19 +265,24 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 	return f.open&^f.done != 0
 }
 
-// bit is the step's bit in a sleep set, the same in every state; 0 for a step that never
+// name is the step's bit in a sleep set, the same in every state; 0 for a step that never
 // sleeps.
-func (x *ExhaustiveSearch) bit(k *Step) uint64 {
-	if k.Kind != StepOwn {
-		return x.bitBeyond(k)
+func (x *ExhaustiveSearch) name(k *Step) uint64 {
+	if k.Kind == StepOwn {
+		return bit(k)
 	}
+	return x.bitBeyond(k)
+}
+
+// bit is name for a step of the rank's own.
+func bit(k *Step) uint64 {
 	if k.Rank > 7 || k.OpIndex > 6 {
 		return 0
 	}
 	return 1 << (k.Rank*8 + k.OpIndex + 1)
 }
 
-// bitBeyond is bit for steps that are not of a rank's own: they have the bits of the ranks
+// bitBeyond is name for steps that are not of a rank's own: they have the bits of the ranks
 // from 4 on, if there are no such ranks.
 func (x *ExhaustiveSearch) bitBeyond(k *Step) uint64 {
 	if x.ranks > 4 {
@@ -299,7 +308,7 @@ func (x *ExhaustiveSearch) bitBeyond(k *Step) uint64 {
 func (x *ExhaustiveSearch) names(steps []Step, set uint64) uint64 {
 	var out uint64
 	for b := set; b != 0; b &= b - 1 {
-		out |= x.bit(&steps[bits.TrailingZeros64(b)])
+		out |= x.name(&steps[bits.TrailingZeros64(b)])
 	}
 	return out
 }
