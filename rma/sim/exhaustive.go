@@ -128,15 +128,14 @@ func (x *ExhaustiveSearch) push(s *State) *frame {
 // note notes whether the last step was visible to the check, and whether it read the clock.
 func (x *ExhaustiveSearch) note() {
 	f := &x.frames[min(x.state.Depth, len(x.frames))-1]
+	choice := uint64(1) << f.choice
+	f.visible &^= choice
+	f.timed &^= choice
 	if x.state.Visible {
-		f.visible |= 1 << f.choice
-	} else {
-		f.visible &^= 1 << f.choice
+		f.visible |= choice
 	}
 	if x.state.Timed {
-		f.timed |= 1 << f.choice
-	} else {
-		f.timed &^= 1 << f.choice
+		f.timed |= choice
 	}
 }
 
@@ -146,11 +145,11 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 	if x.bound >= 0 || s.Counted {
 		return
 	}
-	did, saw, timed := parent.steps[parent.choice], parent.visible>>parent.choice&1, parent.timed>>parent.choice&1
+	did, saw := parent.steps[parent.choice], parent.visible>>parent.choice&1
 	for b := parent.done &^ (1 << parent.choice); b != 0; b &= b - 1 {
 		i := bits.TrailingZeros64(b)
 		u := &parent.steps[i]
-		vis, looks := parent.visible>>i&1, parent.timed>>i&1
+		vis := parent.visible >> i & 1
 		if !commute(u, &did) || vis&saw == 1 {
 			continue
 		}
@@ -158,14 +157,15 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 			if bit(u) == 0 {
 				continue
 			}
-		} else if !foreignCommute(u, &did) || x.name(u) == 0 || u.Kind == StepTick && timed == 1 || did.Kind == StepTick && looks == 1 {
+		} else if !foreignCommute(u, &did) || x.name(u) == 0 ||
+			u.Kind == StepTick && parent.timed>>parent.choice&1 == 1 || did.Kind == StepTick && parent.timed>>i&1 == 1 {
 			continue
 		}
 		for j := range s.Steps {
 			if u.is(&s.Steps[j]) {
 				f.done |= 1 << j
 				f.visible |= vis << j
-				f.timed |= looks << j
+				f.timed |= parent.timed >> i & 1 << j
 			}
 		}
 	}
@@ -308,7 +308,11 @@ func (x *ExhaustiveSearch) bitBeyond(k *Step) uint64 {
 func (x *ExhaustiveSearch) names(steps []Step, set uint64) uint64 {
 	var out uint64
 	for b := set; b != 0; b &= b - 1 {
-		out |= x.name(&steps[bits.TrailingZeros64(b)])
+		if k := &steps[bits.TrailingZeros64(b)]; k.Kind == StepOwn {
+			out |= bit(k)
+		} else {
+			out |= x.bitBeyond(k)
+		}
 	}
 	return out
 }

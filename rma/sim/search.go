@@ -157,6 +157,7 @@ type search struct {
 	course
 	byMemo      bool // ranks are replayed from their memo trees
 	watcher     Watcher
+	hazards     bool // there may be ticks or deaths
 	tracing     bool
 	mem         uint64 // hash of the memory
 	extra       func() uint64
@@ -247,6 +248,7 @@ func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
 	if e.MaxSteps == 0 {
 		e.MaxSteps = 1_000_000
 	}
+	e.hazards = s.Ticks+s.Crashes+len(s.Faults) > 0
 	if e.TickNs == 0 {
 		e.TickNs = DefaultTickNs
 	}

@@ -107,24 +107,29 @@ func (e *search) restoreCheckpoint() bool {
 		r.state, r.seg, r.target, r.disp, r.wait, r.seen = k.state, k.seg, k.target, k.disp, k.wait, k.request.seen
 		r.searchState, r.memo, r.doorway, r.err, r.met = k.searchState, k.memo, k.doorway, nil, nil
 		r.results = append(r.results[:0], k.results...)
-		r.pending = r.restored(r.pending, k.pending)
+		r.spare = append(r.spare, r.pending...)
+		r.pending = r.pending[:0]
+		for j := range k.pending {
+			o := r.operation(k.pending[j].Operation, k.pending[j].seg)
+			*o = k.pending[j]
+			r.pending = append(r.pending, o)
+		}
 		if len(r.ghosts)+len(k.ghosts) > 0 {
-			r.ghosts = r.restored(r.ghosts, k.ghosts)
+			r.restoreGhosts(k.ghosts)
 		}
 	}
 	return true
 }
 
-// restored makes a list of operations that of a copy.
-func (r *rank) restored(list []*operation, from []operation) []*operation {
-	r.spare = append(r.spare, list...)
-	list = list[:0]
+// restoreGhosts makes the operations of the dead those of a copy.
+func (r *rank) restoreGhosts(from []operation) {
+	r.spare = append(r.spare, r.ghosts...)
+	r.ghosts = r.ghosts[:0]
 	for j := range from {
 		o := r.operation(from[j].Operation, from[j].seg)
 		*o = from[j]
-		list = append(list, o)
+		r.ghosts = append(r.ghosts, o)
 	}
-	return list
 }
 
 // A flagWriter is a rank that writes a flag word.

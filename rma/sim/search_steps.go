@@ -15,7 +15,7 @@ func (e *search) steps() bool {
 			must = true
 		}
 	}
-	if e.exploring && (e.Ticks > 0 || e.Crashes > 0 || e.deaths > 0) {
+	if e.hazards && e.exploring {
 		return e.foreignSteps(must)
 	}
 	return must
