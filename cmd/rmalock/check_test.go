@@ -95,6 +95,7 @@ func TestCheckPasses(t *testing.T) {
 	}{
 		{"--lock dmcs --ranks 2", []string{"2 ranks, 2 acquires each\n", "all: ", "nothing goes wrong", "at most 1 bypasses", "at most 2 remote operations to acquire, 2 to release"}},
 		{"--lock dmcs --ranks 2 --tries --guard", []string{"some only try"}},
+		{"--lock fompi-spin --ranks 2 --acquires 1 --ticks 2 --tick 500 --memory-nodes 3", []string{"memory nodes: 3, ticks of 500 ns: up to 2\n", "all: "}},
 		{"--lock dmcs --bound 1", []string{"all with up to 1 preemptions"}},
 		{"--lock dmcs --schedules 10", []string{"not all"}},
 		{"--lock fompi-rw --ranks 2 --writers 1", []string{"1 writers", "no bound on bypasses", "shared"}},
@@ -126,6 +127,7 @@ func TestCheckFails(t *testing.T) {
 		`--lock broken --ranks 4 --explore random --topology "node:2 core:2" --seed 3`,
 		"--lock broken --ranks 8 --explore pct --tries --guard",
 		"--lock dmcs --ranks 2 --stop 0@4",
+		"--lock dmcs --ranks 2 --ticks 1 --crashes 1 --rejoins 1",
 	} {
 		out, stderr, code := checkCommand(t, args)
 		if code != exitFailed || !strings.Contains(out, "FAILS in execution") || stderr == "" {

@@ -176,8 +176,8 @@ func (o *checkOptions) what() string {
 		n    int
 		text string
 	}{
-		{p.MemoryNodes, "%d memory nodes"}, {p.Ticks, fmt.Sprintf("%%d ticks of %d ns at most", p.TickNs)},
-		{p.Crashes, "%d crashes at most"}, {p.Rejoins, "%d successors at most"},
+		{p.MemoryNodes, "memory nodes: %d"}, {p.Ticks, fmt.Sprintf("ticks of %d ns: up to %%d", p.TickNs)},
+		{p.Crashes, "crashes: up to %d"}, {p.Rejoins, "successors: up to %d"},
 	} {
 		if n.n > 0 {
 			text += ", " + fmt.Sprintf(n.text, n.n)
