@@ -1,0 +1,47 @@
+//go:build cgo && verbs
+
+package verbs
+
+import (
+	"sync/atomic"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// InUse is what the process has of its devices.
+func InUse() map[string]int64 {
+	return map[string]int64{
+		"devices": inUse.devices.Load(), "regions": inUse.regions.Load(), "pairs": inUse.pairs.Load(), "bytes": inUse.bytes.Load(),
+	}
+}
+
+// Counts are of the pairs of a rank's node.
+type Counts struct{ Doorbells, Operations, Completions uint64 }
+
+// CountsOf sums over all targets, or over the rank's own node alone.
+func CountsOf(c rma.Comm, itself bool) Counts {
+	n := c.(*comm).node()
+	var k Counts
+	for _, t := range n.targets {
+		if itself && t != n.self {
+			continue
+		}
+		p := t.pair.p
+		k.Doorbells += atomic.LoadUint64((*uint64)(&p.doorbells))
+		k.Operations += atomic.LoadUint64((*uint64)(&p.operations))
+		k.Completions += atomic.LoadUint64((*uint64)(&p.completions))
+	}
+	return k
+}
+
+// Revoke ends the window that a rank has allocated last, at the memory node alone.
+func Revoke(c rma.Comm, s *Server, words int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, w := range s.windows {
+		if w.bytes == words*8 {
+			return s.drop(name)
+		}
+	}
+	return nil
+}

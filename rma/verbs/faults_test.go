@@ -1,0 +1,367 @@
+//go:build cgo && verbs
+
+package verbs_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/rma/verbs"
+	"github.com/stretchr/testify/require"
+)
+
+// far is a window of n words of each class on the memory nodes.
+func far(name string, n int) rma.Spec {
+	return rma.Spec{Name: name, Hosts: rma.MemoryNodes, Regions: []rma.Region{
+		{Count: n, Words: []rma.Word{{Name: "FAR", Class: rma.Far}}},
+		{Count: n, Words: []rma.Word{{Name: "PLAIN", Class: rma.Plain}}},
+	}}
+}
+
+// one runs f as the one rank of a job with memory nodes.
+func one(t *testing.T, names []string, f func(c rma.Comm)) {
+	t.Helper()
+	require.NoError(t, verbs.Config{MemoryNodes: names}.Run(1, func(c rma.Comm) error { f(c); return nil }))
+}
+
+// TestMemoryNodeDies: its operations are an error that names it, within a second or two, and
+// those on the other memory node go on.
+func TestMemoryNodeDies(t *testing.T) {
+	needDevice(t)
+	s, err := verbs.Listen(verbs.NodeConfig{Listen: "127.0.0.1:0", Words: 1 << 10})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	names := append([]string{s.Addr()}, memoryNodes(t, 1, 1<<10)...)
+	one(t, names, func(c rma.Comm) {
+		w, err := c.Allocate(far("w", 1))
+		require.NoError(t, err)
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			stop()
+		}()
+		for err == nil {
+			err = w.AccumulateFlush(1, 0, 0, rma.Sum)
+		}
+		<-ended
+		t.Log(err)
+		for range 3 {
+			began := time.Now()
+			err := w.AccumulateFlush(1, 0, 0, rma.Sum)
+			require.ErrorIs(t, err, rma.ErrPeer)
+			require.ErrorContains(t, err, "memory node 0 ")
+			require.Less(t, time.Since(began), 20*time.Second)
+			_, err = w.FetchAndOpFlush(1, 1, 0, rma.Sum)
+			require.NoError(t, err)
+			w.Accumulate(1, 0, 0, rma.Sum) // both at once
+			r := w.FetchAndOp(1, 1, 0, rma.Sum)
+			require.ErrorIs(t, w.FlushAll(), rma.ErrPeer)
+			require.NotZero(t, w.Value(r))
+		}
+		_, _, err = w.AwaitUntil(0, 0, rma.Equal(-1), c.Now()+1e9)
+		require.ErrorIs(t, err, rma.ErrPeer)
+		require.Error(t, w.Free())
+	})
+}
+
+// TestKeyRevoked: the error says so, and other windows of the memory node go on.
+func TestKeyRevoked(t *testing.T) {
+	needDevice(t)
+	s, err := verbs.Listen(verbs.NodeConfig{Listen: "127.0.0.1:0", Words: 1 << 10})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	one(t, []string{s.Addr()}, func(c rma.Comm) {
+		good, err := c.Allocate(far("good", 1))
+		require.NoError(t, err)
+		bad, err := c.Allocate(far("bad", 2))
+		require.NoError(t, err)
+		require.NoError(t, bad.PutFlush(5, 0, 2))
+		require.NoError(t, verbs.Revoke(c, s, 4))
+		for range 3 {
+			for _, f := range []func() error{
+				func() error { return bad.PutFlush(5, 0, 2) },
+				func() error { _, err := bad.GetFlush(0, 0); return err },
+				func() error { return bad.AccumulateFlush(1, 0, 0, rma.Sum) },
+			} {
+				err := f()
+				require.ErrorIs(t, err, rma.ErrTransport)
+				require.ErrorContains(t, err, "memory node 0 ")
+				require.ErrorContains(t, err, "revoked")
+			}
+			_, err := good.FetchAndOpFlush(1, 0, 0, rma.Sum)
+			require.NoError(t, err)
+		}
+		v, err := good.GetFlush(0, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 3, v)
+		require.NoError(t, bad.Free())
+		require.NoError(t, good.Free())
+	})
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// TestQueueIsShared: ranks that together issue more than the queue has room for lose nothing.
+func TestQueueIsShared(t *testing.T) {
+	needDevice(t)
+	const ranks, rounds = 16, 10
+	cfg := verbs.Config{MemoryNodes: memoryNodes(t, 1, 1<<10)}
+	require.NoError(t, cfg.Run(ranks, func(c rma.Comm) error {
+		w, err := c.Allocate(far("w", 1))
+		if err != nil {
+			return err
+		}
+		for range rounds {
+			for range rma.MaxPending {
+				w.Accumulate(1, 0, 0, rma.Sum)
+			}
+			if err := w.Flush(0); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if v, err := w.GetFlush(0, 0); err != nil || v != ranks*rounds*rma.MaxPending {
+			return fmt.Errorf("the count is %d, want %d; %w", v, ranks*rounds*rma.MaxPending, err)
+		}
+		return w.Free()
+	}))
+}
+
+// TestOneDoorbell: a step is one list and one completion, whatever it has.
+func TestOneDoorbell(t *testing.T) {
+	needDevice(t)
+	one(t, memoryNodes(t, 1, 1<<14), func(c rma.Comm) {
+		w, err := c.Allocate(far("w", 500))
+		require.NoError(t, err)
+		before := verbs.CountsOf(c, false)
+		data := make([]int64, 300)
+		const steps = 20
+		for range steps {
+			w.Put(1, 0, 500)
+			w.Fence(0)
+			w.FetchAndOp(1, 0, 0, rma.Sum)
+			w.Get(0, 501)
+			w.Fence(0)
+			w.PutBulk(data, 0, 600)
+			w.CompareAndSwap(1, 2, 0, 3)
+			require.NoError(t, w.Flush(0))
+		}
+		after := verbs.CountsOf(c, false)
+		require.EqualValues(t, steps, after.Doorbells-before.Doorbells)
+		require.EqualValues(t, steps, after.Completions-before.Completions)
+		require.EqualValues(t, 5*steps, after.Operations-before.Operations)
+		require.NoError(t, w.Free())
+	})
+}
+
+// TestFarWordsAreTheCards: all updates of Far words go through the device, those of one's own words
+// too, and none is lost.
+func TestFarWordsAreTheCards(t *testing.T) {
+	needDevice(t)
+	const rounds = 500
+	require.NoError(t, verbs.Config{Nodes: 2}.Run(4, func(c rma.Comm) error {
+		w, err := c.Allocate(rma.CounterSpec("w", 1))
+		if err != nil {
+			return err
+		}
+		before := verbs.CountsOf(c, true)
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		for i := range rounds {
+			if err := w.AccumulateFlush(1, (c.Rank()+i)%4, 0, rma.Sum); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if v, err := w.GetFlush(c.Rank(), 0); err != nil || v != rounds {
+			return fmt.Errorf("the count at rank %d is %d, want %d; %w", c.Rank(), v, rounds, err)
+		}
+		// Two ranks of the node, half of their updates at the node itself.
+		if n := verbs.CountsOf(c, true).Operations - before.Operations; n != rounds {
+			return fmt.Errorf("%d operations of the node on its own words, want %d", n, rounds)
+		}
+		return w.Free()
+	}))
+}
+
+// TestNothingIsLeft: windows, jobs and clients in numbers leave no memory, pair, or file.
+func TestNothingIsLeft(t *testing.T) {
+	needDevice(t)
+	windows, jobs := 2000, 100
+	if testing.Short() {
+		windows, jobs = 100, 5
+	}
+	files := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(list)
+	}
+	empty := verbs.InUse()
+	for name, n := range empty {
+		require.Zero(t, n, name)
+	}
+	before := files()
+	t.Run("cycles", func(t *testing.T) {
+		names := memoryNodes(t, 1, 1<<12)
+		one(t, names, func(c rma.Comm) {
+			for range windows {
+				w, err := c.Allocate(far("w", 10))
+				require.NoError(t, err)
+				require.NoError(t, w.AccumulateFlush(1, 0, 0, rma.Sum))
+				require.NoError(t, w.Free())
+			}
+		})
+		for range jobs {
+			one(t, names, func(c rma.Comm) {
+				w, err := c.Allocate(far("w", 10))
+				require.NoError(t, err)
+				require.NoError(t, w.PutFlush(1, 0, 10)) // and no Free
+			})
+		}
+	})
+	require.Equal(t, empty, verbs.InUse())
+	require.Equal(t, before, files())
+}
+
+// TestClients: clients of several processes come and go, and one is killed while its operations
+// are under way: what it had flushed is there, and its slot is free.
+func TestClients(t *testing.T) {
+	needDevice(t)
+	names := memoryNodes(t, 1, 1<<12)
+	p, err := verbs.Config{MemoryNodes: names}.Dial()
+	require.NoError(t, err)
+	c, err := p.Join()
+	require.NoError(t, err)
+	w, err := c.Allocate(far("table", 4))
+	require.NoError(t, err)
+	require.Equal(t, 0, c.Rank())
+	require.NoError(t, w.PutFlush(1, 0, 4))
+	_, err = c.Allocate(far("table", 5))
+	require.ErrorIs(t, err, rma.ErrMismatch)
+	_, err = c.Allocate(rma.DataSpec("mail", 1))
+	require.Error(t, err)
+
+	child := exec.Command(os.Args[0], "-test.run=^TestChildClient$")
+	child.Env = append(os.Environ(), "RMALOCK_CHILD=client", "RMALOCK_MN="+names[0])
+	out := new(lockedBuffer)
+	child.Stdout = out
+	require.NoError(t, child.Start())
+	_, err = w.Await(0, 0, rma.AtLeast(100))
+	require.NoError(t, err)
+	require.NoError(t, child.Process.Kill())
+	_ = child.Wait()
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var flushed, slot int64
+	for _, line := range lines { // the last may be cut
+		if n, _ := fmt.Sscanf(line, "flushed %d at slot %d.", &flushed, &slot); n < 2 {
+			break
+		}
+	}
+	v, err := w.GetFlush(0, 0)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, v, flushed)
+	require.EqualValues(t, 1, slot)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		next, err := p.Join()
+		require.NoError(t, err)
+		if next.Rank() == 1 {
+			require.Equal(t, 1, rma.Generation(next))
+			break
+		}
+		require.NoError(t, next.Leave())
+		require.True(t, time.Now().Before(end), "the slot of the dead client is not free")
+	}
+	require.NoError(t, w.Free())
+	require.NoError(t, c.Leave())
+	require.NoError(t, p.Close())
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestChildClient is the client that TestClients kills.
+func TestChildClient(t *testing.T) {
+	if os.Getenv("RMALOCK_CHILD") != "client" {
+		t.Skip("a part of TestClients")
+	}
+	cfg, err := verbs.FromEnvironment()
+	require.NoError(t, err)
+	p, err := cfg.Dial()
+	require.NoError(t, err)
+	c, err := p.Join()
+	require.NoError(t, err)
+	w, err := c.Allocate(far("table", 4))
+	require.NoError(t, err)
+	for n := 1; ; n++ {
+		require.NoError(t, w.AccumulateFlush(1, 0, 0, rma.Sum))
+		fmt.Printf("flushed %d at slot %d.\n", n, c.Rank())
+	}
+}
+
+// TestProcesses: the conformance suite with ranks in two processes that meet at a memory node.
+func TestProcesses(t *testing.T) {
+	needDevice(t)
+	names := memoryNodes(t, 1, 1<<20)
+	var children [2]*exec.Cmd
+	var out [2]lockedBuffer
+	for i := range children {
+		k := exec.Command(os.Args[0], "-test.run=^TestChildJob$", "-test.v")
+		k.Env = append(os.Environ(), "RMALOCK_CHILD=job", "RMALOCK_MN="+names[0], fmt.Sprintf("RMALOCK_PROCESS=%d/2", i))
+		k.Stdout, k.Stderr = &out[i], &out[i]
+		require.NoError(t, k.Start())
+		children[i] = k
+	}
+	for i, k := range children {
+		if err := k.Wait(); err != nil || !strings.Contains(out[i].String(), "--- PASS: TestChildJob") {
+			t.Errorf("process %d: %v\n%s", i, err, out[i].String())
+		}
+	}
+}
+
+// TestChildJob is one process of TestProcesses.
+func TestChildJob(t *testing.T) {
+	if os.Getenv("RMALOCK_CHILD") != "job" {
+		t.Skip("a part of TestProcesses")
+	}
+	require.NoError(t, verbs.Run(2, func(c rma.Comm) error {
+		for _, k := range rmatest.Checks() {
+			if strings.HasPrefix(k.Name, "Bulk") && testing.Short() {
+				continue
+			}
+			if err := k.Run(c); err != nil {
+				return fmt.Errorf("%s: %w", k.Name, err)
+			}
+		}
+		return nil
+	}))
+}
