@@ -15,6 +15,7 @@ import (
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/inproc"
 	"github.com/rmalock/rmalock/rma/mpi"
+	"github.com/rmalock/rmalock/rma/verbs"
 )
 
 // backend says what starts the ranks of a job.
@@ -24,6 +25,10 @@ type backend struct {
 	nodes int // of the inproc backend, with ranks/nodes ranks each; 0 means 1
 
 	memoryNodes int
+
+	at        []string // memory nodes of the verbs backend
+	tokenFile string
+	verbs     verbs.Config
 }
 
 // Names of backends.
@@ -31,13 +36,14 @@ const (
 	byLauncher = "auto"
 	goroutines = "inproc"
 	processes  = "mpi"
+	rdma       = "verbs"
 	simulated  = "sim" // of bench and tune: jobs in virtual time
 )
 
 // flags adds the flags that choose a backend.
 func (b *backend) flags(cmd *cobra.Command) {
 	b.nameFlag(cmd)
-	cmd.Flags().IntVar(&b.ranks, "ranks", defaultRanks(), "number of ranks of the inproc backend")
+	cmd.Flags().IntVar(&b.ranks, "ranks", defaultRanks(), "number of ranks of the inproc backend, and of each process of the verbs backend")
 }
 
 // memoryFlag is the flag for the number of memory nodes.
@@ -46,14 +52,50 @@ const memoryFlag = "memory-nodes"
 // nameFlag adds --backend and --memory-nodes. more are the command's backends beside the usual
 // ones.
 func (b *backend) nameFlag(cmd *cobra.Command, more ...string) {
-	names := append([]string{byLauncher, goroutines, processes}, more...)
-	help := "where ranks come from: mpi (processes of an MPI job), inproc (goroutines), "
+	names := append([]string{byLauncher, goroutines, processes, rdma}, more...)
+	help := "where ranks come from: mpi (processes of an MPI job), inproc (goroutines), verbs (goroutines of one process or of each of the launcher's, on an RDMA network), "
 	if slices.Contains(more, simulated) {
 		help += "sim (virtual time), "
 	}
 	cmd.Flags().StringVar(&b.name, "backend", byLauncher, help+"or auto: mpi under an MPI launcher, otherwise inproc")
 	complete(cmd, "backend", names...)
 	cmd.Flags().IntVar(&b.memoryNodes, memoryFlag, 0, "number of memory nodes, which have memory and run no program: in an MPI job so many of its ranks, the last ones of each host by turns; otherwise beside the ranks")
+	cmd.Flags().StringSliceVar(&b.at, mnFlag, nil, "memory nodes of the verbs backend, host:port of each rmalock mn; default: RMALOCK_MN")
+	cmd.Flags().StringVar(&b.tokenFile, tokenFlag, "", "file with the secret of the memory nodes; default: RMALOCK_TOKEN_FILE")
+}
+
+// Flags of the verbs backend.
+const (
+	mnFlag    = "mn"
+	tokenFlag = "token-file"
+)
+
+// checkVerbs reads where the memory nodes are. alone is for commands whose verbs jobs are of one
+// process, which makes one job after the other.
+func (b *backend) checkVerbs(cmd *cobra.Command, alone bool) error {
+	if b.name != rdma {
+		if cmd.Flags().Changed(mnFlag) || cmd.Flags().Changed(tokenFlag) {
+			return fmt.Errorf("--%s and --%s go with --backend %s", mnFlag, tokenFlag, rdma)
+		}
+		return nil
+	}
+	if b.memoryNodes > 0 {
+		return fmt.Errorf("--%s goes with the other backends; --backend %s has those of --%s", memoryFlag, rdma, mnFlag)
+	}
+	var err error
+	if b.verbs, err = verbs.FromEnvironment(); err != nil {
+		return err
+	}
+	if alone && b.verbs.Processes > 1 {
+		return fmt.Errorf("%s --backend %s runs in one process; start it without a launcher", cmd.Name(), rdma)
+	}
+	if len(b.at) > 0 {
+		b.verbs.MemoryNodes = b.at
+	}
+	if b.tokenFile != "" {
+		b.verbs.Token, err = verbs.ReadToken(b.tokenFile)
+	}
+	return err
 }
 
 // defaultRanks is one per core, and at least 4.
@@ -62,7 +104,7 @@ func defaultRanks() int { return max(4, runtime.NumCPU()) }
 // check reports what is wrong with the flags and resolves auto. more are the command's
 // backends beside the usual ones.
 func (b *backend) check(cmd *cobra.Command, more ...string) error {
-	names := append([]string{byLauncher, goroutines, processes}, more...)
+	names := append([]string{byLauncher, goroutines, processes, rdma}, more...)
 	switch {
 	case b.name == byLauncher:
 		b.name = goroutines
@@ -81,7 +123,7 @@ func (b *backend) check(cmd *cobra.Command, more ...string) error {
 	if b.memoryNodes < 0 {
 		return fmt.Errorf("--%s is %d, want at least 0", memoryFlag, b.memoryNodes)
 	}
-	return nil
+	return b.checkVerbs(cmd, len(more) > 0)
 }
 
 // reportTime is how long the other ranks of a failed job wait for rank 0 to write the
@@ -109,10 +151,13 @@ func (b *backend) job(f func(rma.Comm) error) error {
 	}
 	reports := b.name == goroutines || isReporter()
 	var err error
-	if b.name == goroutines {
+	switch b.name {
+	case goroutines:
 		nodes := max(1, b.nodes)
 		err = inproc.Job{Nodes: nodes, PerNode: b.ranks / nodes, MemoryNodes: b.memoryNodes}.Run(all)
-	} else {
+	case rdma:
+		err = b.verbs.Run(b.ranks, all)
+	default:
 		err = mpi.Config{MemoryNodes: b.memoryNodes}.Run(func(c rma.Comm) error {
 			reports = c.Rank() == 0
 			shareCores(c.Node(), c.MemoryNodes() > 0)

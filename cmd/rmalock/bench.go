@@ -44,7 +44,7 @@ func newBench() *cobra.Command {
 	}
 	o.flags(cmd)
 	leave(cmd, workloads, clientFlags...)
-	return describe(cmd, append(simulatedFlags, memoryFlag, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
+	return describe(cmd, append(simulatedFlags, memoryFlag, mnFlag, tokenFlag, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
 }
 
 func (o *benchOptions) flags(cmd *cobra.Command) {

@@ -48,7 +48,7 @@ func newDHT() *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("edges", "scale")
 	cmd.MarkFlagsMutuallyExclusive("edges", "seed")
-	return describe(cmd, "counters", "heap", memoryFlag, "slots", "trace")
+	return describe(cmd, "counters", "heap", memoryFlag, mnFlag, "slots", tokenFlag, "trace")
 }
 
 // run is the command.

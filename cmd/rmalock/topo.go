@@ -68,7 +68,7 @@ func newTopo() *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "backend")
 	cmd.MarkFlagsMutuallyExclusive("synthetic", "file", "ranks")
-	return describe(cmd, memoryFlag)
+	return describe(cmd, memoryFlag, mnFlag, tokenFlag)
 }
 
 // thresholds is what the flags say of thresholds.

@@ -45,7 +45,7 @@ func newTune() *cobra.Command {
 	f.IntVar(&o.tuner.Rounds, "rounds", 5, "runs of each value")
 	f.Uint64Var(&o.tuner.Seed, "seed", 1, "of the ranks' random choices, and of the orders")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	return describe(cmd, append(simulatedFlags, memoryFlag, "nodes", "per-node", "seed")...)
+	return describe(cmd, append(simulatedFlags, memoryFlag, mnFlag, tokenFlag, "nodes", "per-node", "seed")...)
 }
 
 func (o *tuneOptions) check(cmd *cobra.Command) (ranks int, err error) {

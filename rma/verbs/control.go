@@ -27,6 +27,7 @@ type control struct {
 	gone    error         // why there are no more answers
 	ended   chan struct{} // closed then
 	event   func()        // called when a process of the job is gone
+	onEnd   func()        // called when the memory node is gone
 	read    chan struct{} // closed when the reader has returned
 }
 
@@ -34,13 +35,13 @@ type control struct {
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}
 
 // dial connects to a memory node and shows the token.
-func dial(name string, token []byte, event func()) (*control, error) {
+func dial(name string, token []byte, event, onEnd func()) (*control, error) {
 	d := net.Dialer{Timeout: dialLimit, KeepAliveConfig: keepAlive}
 	conn, err := d.Dial("tcp", name)
 	if err != nil {
 		return nil, fmt.Errorf("verbs: memory node %s: %v; is rmalock mn running there? %w", name, err, rma.ErrPeer)
 	}
-	k := &control{name: name, conn: conn, waiting: map[uint64]chan *reply{}, ended: make(chan struct{}), event: event, read: make(chan struct{})}
+	k := &control{name: name, conn: conn, waiting: map[uint64]chan *reply{}, ended: make(chan struct{}), event: event, onEnd: onEnd, read: make(chan struct{})}
 	in := bufio.NewReader(conn)
 	if err := k.greet(in, token); err != nil {
 		_ = conn.Close()
@@ -82,7 +83,9 @@ func (k *control) reader(in *bufio.Reader) {
 		r := new(reply)
 		err := readFrame(in, frameBytes, r)
 		if err != nil {
-			k.end(fmt.Errorf("verbs: memory node %s is gone (%v): %w", k.name, err, rma.ErrPeer))
+			if k.end(fmt.Errorf("verbs: memory node %s is gone (%v): %w", k.name, err, rma.ErrPeer)) && k.onEnd != nil {
+				k.onEnd()
+			}
 			return
 		}
 		if r.ID == 0 {
@@ -101,14 +104,16 @@ func (k *control) reader(in *bufio.Reader) {
 	}
 }
 
-// end fails all requests, those to come too.
-func (k *control) end(why error) {
+// end fails all requests, those to come too. It reports whether it is the first to do so.
+func (k *control) end(why error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.gone == nil {
-		k.gone = why
-		close(k.ended)
+	if k.gone != nil {
+		return false
 	}
+	k.gone = why
+	close(k.ended)
+	return true
 }
 
 // lost is why the connection is gone, or nil.

@@ -47,7 +47,7 @@ var statuses = map[int]struct {
 	20:        {"the card gave up waiting for an answer (RESP_TIMEOUT_ERR)", rma.ErrPeer},
 	21:        {"the card reports a general error; look at the kernel's log (GENERAL_ERR)", rma.ErrTransport},
 	notPosted: {"the card's driver does not take the operations (ibv_post_send failed)", rma.ErrTransport},
-	givenUp:   {"the card has not ended the operations within 20 s", rma.ErrPeer},
+	givenUp:   {"the card has not ended the operations within 5 s", rma.ErrPeer},
 }
 
 // statusError is the error of a step.

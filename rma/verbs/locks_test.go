@@ -34,9 +34,14 @@ func TestExactSum(t *testing.T) {
 	if testing.Short() {
 		per = 1_000
 	}
+	sum(t, verbs.Config{Nodes: 2, MemoryNodes: memoryNodes(t, 1, 1<<10)}, per)
+}
+
+// sum adds in a word of the first memory node, from 4 ranks.
+func sum(t *testing.T, cfg verbs.Config, per int) {
+	t.Helper()
 	spec := rma.CounterSpec("count", 1)
 	spec.Hosts = rma.MemoryNodes
-	cfg := verbs.Config{Nodes: 2, MemoryNodes: memoryNodes(t, 1, 1<<10)}
 	require.NoError(t, cfg.Run(4, func(c rma.Comm) error {
 		w, err := c.Allocate(spec)
 		if err != nil {

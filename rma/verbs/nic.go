@@ -222,3 +222,28 @@ func Listen(cfg NodeConfig) (*Server, error) {
 	}
 	return s, nil
 }
+
+// Devices lists the ways to the machine's RDMA devices.
+func Devices() ([]Device, error) {
+	all, err := ways()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Device, 0, len(all))
+	for i := range all {
+		w := &all[i]
+		link := "InfiniBand"
+		if w.ethernet != 0 {
+			link = "RoCE v1"
+			if w.roce2 != 0 {
+				link = "RoCE v2"
+			}
+		}
+		out = append(out, Device{
+			Name: C.GoString(&w.name[0]), Port: int(w.port), Link: link, Active: w.active != 0, GIDIndex: int(w.gid_index), GID: gidOf(w.gid).String(),
+			LID: int(w.lid), Atomics: [...]string{"none", "HCA", "global"}[min(2, w.atomics)], Reads: int(min(w.max_reads, w.max_reads_in)),
+			Pairs: int(w.max_pairs), Regions: int(w.max_regions), RegionBytes: uint64(w.max_region), MessageBytes: uint64(w.max_message), Usable: rank(w) > 0,
+		})
+	}
+	return out, nil
+}

@@ -10,7 +10,7 @@
 enum { NIC_READ, NIC_WRITE, NIC_FETCH_AND_ADD, NIC_COMPARE_AND_SWAP };
 
 #define NIC_NAME 64
-#define NIC_QUEUE 512 // work requests of a pair at once
+#define NIC_QUEUE 128 // work requests of a pair at once
 
 // Why a step failed, beside enum ibv_wc_status.
 enum { NIC_NOT_POSTED = 1000, NIC_GIVEN_UP };
@@ -48,8 +48,10 @@ typedef struct {
 	struct ibv_cq *cq;
 	pthread_mutex_t mutex; // of posting
 	uint32_t max_inline, psn;
+	int32_t max_reads; // reads and atomics under way at once
 	// Atomic: read by Go too.
 	int32_t room;   // free places in the queue
+	int32_t reads;  // reads and atomics that may still begin
 	int32_t broken; // 1 after an error
 	int32_t cause;  // the first status that is no consequence of another
 	uint64_t doorbells, operations, completions;
@@ -67,7 +69,7 @@ typedef struct {
 	int32_t posted; // atomic: 1 from the post to the last completion
 	int32_t status; // 0, enum ibv_wc_status or one of the above
 	int32_t places; // in the queue
-	int32_t unused; // a step's address is even
+	int32_t reads;  // and atomics among them
 } nic_step;
 
 // What a window's handle has in registered memory: its operations, what they bring and take.
@@ -93,9 +95,11 @@ int nic_pair_connect(nic_device *d, nic_pair *p, const nic_address *to);
 void nic_pair_break(nic_pair *p); // ends all that is posted, with an error
 void nic_pair_free(nic_pair *p);
 
-// nic_post posts those of n operations that go to target in one list, and looks polls times for
-// its end. nic_poll looks polls times for the end of a step of the pair.
-void nic_post(nic_pair *p, nic_op *ops, int n, int target, nic_step *s, int polls);
+// nic_post posts those of the operations from one to n that go to target in one list, and looks
+// polls times for its end. It returns n, or the first one that is to be posted when the list is
+// over, as the pair has no more reads and atomics under way than max_reads. nic_poll looks polls
+// times for the end of a step of the pair.
+int nic_post(nic_pair *p, nic_op *ops, int from, int n, int target, nic_step *s, int polls);
 void nic_poll(nic_pair *p, nic_step *s, int polls);
 
 #endif

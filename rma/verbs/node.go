@@ -32,6 +32,7 @@ type node struct {
 type target struct {
 	name  string
 	renew func() (pair, error) // makes the pair anew; nil where it stays broken
+	lost  func() error         // why the peer is gone, or nil
 
 	mu   sync.RWMutex // held by steps; exclusively by a renewal
 	pair pair
@@ -103,16 +104,22 @@ func openNode(cfg *Config, event func()) (*node, error) {
 	}
 	n := &node{nic: d}
 	for i, name := range cfg.MemoryNodes {
-		k, err := dial(name, cfg.Token, event)
+		t := &target{name: fmt.Sprintf("memory node %d (%s)", i, name)}
+		k, err := dial(name, cfg.Token, event, t.breakOff)
 		if err != nil {
 			return nil, errors.Join(err, n.close())
 		}
 		n.controls = append(n.controls, k)
-		t := &target{name: fmt.Sprintf("memory node %d (%s)", i, name), renew: func() (pair, error) { return n.reach(k) }}
 		n.targets = append(n.targets, t)
-		if t.pair, err = t.renew(); err != nil {
+		t.lost = k.lost
+		t.renew = func() (pair, error) { return n.reach(k) }
+		p, err := t.renew()
+		if err != nil {
 			return nil, errors.Join(err, n.close())
 		}
+		t.mu.Lock()
+		t.pair = p
+		t.mu.Unlock()
 	}
 	return n, nil
 }
@@ -140,13 +147,13 @@ func (n *node) reach(k *control) (pair, error) {
 // close gives everything back. No handle may be in use.
 func (n *node) close() error {
 	var errs []error
+	for _, k := range n.controls {
+		k.close() // first: the end of one breaks a pair
+	}
 	for _, t := range n.targets {
 		if t.pair.p != nil {
 			_ = t.pair.close()
 		}
-	}
-	for _, k := range n.controls {
-		k.close()
 	}
 	for _, s := range n.slabs {
 		errs = append(errs, s.close())
@@ -184,8 +191,9 @@ func (t *target) mend() error {
 	}
 	p, err := t.renew()
 	if err != nil {
-		if t.dead = err; !errors.Is(err, rma.ErrPeer) {
-			t.dead = fmt.Errorf("%w: %w", err, rma.ErrPeer)
+		t.dead = fmt.Errorf("verbs: %s is lost: %w", t.name, err)
+		if !errors.Is(err, rma.ErrPeer) {
+			t.dead = fmt.Errorf("%w: %w", t.dead, rma.ErrPeer)
 		}
 		return t.dead
 	}
@@ -194,9 +202,21 @@ func (t *target) mend() error {
 	return nil
 }
 
+// breakOff ends the steps under way: the peer is gone, and no answer will come.
+func (t *target) breakOff() {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.pair.p != nil {
+		C.nic_pair_break(t.pair.p)
+	}
+}
+
 // failed is the error of a step of the target, which holds it.
 func (t *target) failed(status int) error {
 	if status == wcFlush {
+		if t.lost != nil && t.lost() != nil {
+			return fmt.Errorf("verbs: %s is lost: %w", t.name, t.lost())
+		}
 		if cause := int(atomic.LoadInt32((*int32)(&t.pair.p.cause))); cause != 0 {
 			return fmt.Errorf("%w (the cause: %w)", statusError(t.name, status), statusError(t.name, cause))
 		}

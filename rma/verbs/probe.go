@@ -81,3 +81,16 @@ func (n *node) order(t *target, at place) (swap bool, err error) {
 	return false, fmt.Errorf("verbs: %s: a fetch-and-add of 1 on %#x answers %#x and leaves %#x: this card's atomics cannot be used: %w",
 		t.name, pattern, r[1], r[2], rma.ErrRefused)
 }
+
+// ByteOrder is the byte order in which the first target of a rank's process answers atomics:
+// native, or swapped, which the package hides; "" where the device is not in use.
+func ByteOrder(c rma.Comm) string {
+	k, ok := c.(*comm)
+	if !ok || k.node() == nil || len(k.node().targets) == 0 {
+		return ""
+	}
+	if k.node().targets[0].swap {
+		return "swapped"
+	}
+	return "native"
+}

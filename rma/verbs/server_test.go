@@ -70,7 +70,7 @@ func memoryNode(t *testing.T, cfg NodeConfig) *Server {
 
 func connect(t *testing.T, s *Server) *control {
 	t.Helper()
-	k, err := dial(s.Addr(), s.cfg.Token, nil)
+	k, err := dial(s.Addr(), s.cfg.Token, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(k.close)
 	return k
@@ -132,13 +132,13 @@ func TestPairEndsWithConnection(t *testing.T) {
 func TestToken(t *testing.T) {
 	s := memoryNode(t, NodeConfig{Words: 1, Token: []byte("right")})
 	for _, token := range []string{"", "wrong", "right ", "righ"} {
-		_, err := dial(s.Addr(), []byte(token), nil)
+		_, err := dial(s.Addr(), []byte(token), nil, nil)
 		require.ErrorIs(t, err, rma.ErrRefused)
 		require.ErrorContains(t, err, "token")
 	}
 	connect(t, s)
 	require.Eventually(t, func() bool { return s.Status().Refused == 4 }, time.Minute, time.Millisecond)
-	_, err := dial("127.0.0.1:1", nil, nil)
+	_, err := dial("127.0.0.1:1", nil, nil, nil)
 	require.ErrorIs(t, err, rma.ErrPeer)
 }
 
@@ -154,7 +154,7 @@ func TestNoMemoryNode(t *testing.T) {
 				_ = c.Close()
 			}
 		}()
-		_, err = dial(l.Addr().String(), nil, nil)
+		_, err = dial(l.Addr().String(), nil, nil, nil)
 		require.ErrorIs(t, err, rma.ErrRefused, "%q", says)
 		require.NoError(t, l.Close())
 	}
@@ -194,7 +194,7 @@ func TestGather(t *testing.T) {
 	var events atomic.Int64
 	for i := range k {
 		var err error
-		k[i], err = dial(s.Addr(), nil, func() { events.Add(1) })
+		k[i], err = dial(s.Addr(), nil, func() { events.Add(1) }, nil)
 		require.NoError(t, err)
 		defer k[i].close()
 		_, err = k[i].call(request{Call: callJob, Name: "j", Index: i, Count: n}, time.Minute)

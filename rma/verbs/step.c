@@ -3,6 +3,8 @@
 #include "nic.h"
 
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { BATCH = 16 };
 
@@ -48,6 +50,7 @@ static void ended(nic_pair *p, const struct ibv_wc *c) {
 		if (c->status != IBV_WC_WR_FLUSH_ERR) __atomic_compare_exchange_n(&p->cause, &none, c->status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}
 	if (c->wr_id & LAST) {
+		__atomic_fetch_add(&p->reads, s->reads, __ATOMIC_RELEASE);
 		__atomic_fetch_add(&p->room, s->places, __ATOMIC_RELEASE);
 		__atomic_store_n(&s->posted, 0, __ATOMIC_RELEASE);
 	}
@@ -66,19 +69,42 @@ void nic_poll(nic_pair *p, nic_step *s, int polls) {
 	for (int i = 0; i < polls && __atomic_load_n(&s->posted, __ATOMIC_ACQUIRE); i++) drain(p);
 }
 
-// post posts a list of n work requests once the queue has room.
-static void post(nic_pair *p, struct ibv_send_wr *w, int n, nic_step *s) {
+// has_room reports whether the queue takes a step's list. A device would keep reads and atomics
+// beyond its limit back by itself, but rdma_rxe then loses some, and stands still.
+static int has_room(nic_pair *p, nic_step *s) {
+	return __atomic_load_n(&p->room, __ATOMIC_ACQUIRE) >= s->places && __atomic_load_n(&p->reads, __ATOMIC_ACQUIRE) >= s->reads;
+}
+
+static int is_broken(nic_pair *p) { return __atomic_load_n(&p->broken, __ATOMIC_ACQUIRE); }
+
+static int64_t now_s(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+enum { SPINS = 100, NAP_US = 20, GIVE_UP_S = 5 };
+
+// post posts a list of work requests once the queue has room.
+static void post(nic_pair *p, struct ibv_send_wr *w, nic_step *s) {
 	struct ibv_send_wr *bad;
 	pthread_mutex_lock(&p->mutex);
-	while (__atomic_load_n(&p->room, __ATOMIC_ACQUIRE) < n && !__atomic_load_n(&p->broken, __ATOMIC_ACQUIRE)) drain(p);
-	s->places = n;
-	if (__atomic_load_n(&p->broken, __ATOMIC_ACQUIRE)) {
+	int64_t since = 0;
+	for (int i = 0; !has_room(p, s) && !is_broken(p); i += i < SPINS) {
+		drain(p);
+		if (i < SPINS) continue;
+		usleep(NAP_US);
+		if (since == 0) since = now_s();
+		if (now_s() - since > GIVE_UP_S) nic_pair_break(p);
+	}
+	if (is_broken(p)) {
 		s->status = IBV_WC_WR_FLUSH_ERR;
 	} else {
-		__atomic_fetch_sub(&p->room, n, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&p->room, s->places, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&p->reads, s->reads, __ATOMIC_RELAXED);
 		__atomic_store_n(&s->posted, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&p->doorbells, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&p->operations, (uint64_t)n, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&p->operations, (uint64_t)s->places, __ATOMIC_RELAXED);
 		if (ibv_post_send(p->qp, w, &bad) != 0) {
 			nic_pair_break(p); // a part of the list may be on its way, without its end
 			s->status = NIC_NOT_POSTED;
@@ -88,22 +114,28 @@ static void post(nic_pair *p, struct ibv_send_wr *w, int n, nic_step *s) {
 	pthread_mutex_unlock(&p->mutex);
 }
 
-enum { LIST = 128 }; // at least rma.MaxPending, and a READ
+enum { LIST = NIC_WORDS };
 
-void nic_post(nic_pair *p, nic_op *ops, int n, int target, nic_step *s, int polls) {
+int nic_post(nic_pair *p, nic_op *ops, int from, int n, int target, nic_step *s, int polls) {
 	struct ibv_send_wr w[LIST];
 	struct ibv_sge g[LIST];
-	int k = 0;
-	for (int i = 0; i < n && k < LIST; i++) {
+	int i, k = 0;
+	s->status = s->reads = 0;
+	for (i = from; i < n && k < LIST; i++) {
 		if (ops[i].target != target) continue;
+		if (ops[i].kind != NIC_WRITE && ++s->reads > p->max_reads) {
+			s->reads--;
+			break;
+		}
 		request(p, &ops[i], s, &w[k], &g[k]);
 		if (k > 0) w[k - 1].next = &w[k];
 		k++;
 	}
-	s->status = 0;
-	if (k == 0) return;
+	if (k == 0) return n;
+	s->places = k;
 	w[k - 1].send_flags |= IBV_SEND_SIGNALED;
 	w[k - 1].wr_id |= LAST;
-	post(p, w, k, s);
+	post(p, w, s);
 	nic_poll(p, s, polls);
+	return i;
 }

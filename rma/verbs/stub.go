@@ -39,3 +39,9 @@ type Client struct{ rma.Comm }
 
 // Leave needs the tag verbs.
 func (*Client) Leave() error { return unsupported() }
+
+// Devices needs the tag verbs.
+func Devices() ([]Device, error) { return nil, unsupported() }
+
+// ByteOrder needs the tag verbs.
+func ByteOrder(rma.Comm) string { return "" }

@@ -24,7 +24,7 @@ const (
 )
 
 // stepLimit is how long the card has to end a step. It gives up by itself long before.
-const stepLimit = 20 * time.Second
+const stepLimit = 5 * time.Second
 
 // host is where the words of one host of a window are.
 type host struct {
@@ -174,8 +174,8 @@ func (t *transport) step(to int, r *rma.Results) error {
 		return err
 	}
 	s := &t.h.steps[first]
-	C.nic_post(g.pair.p, &t.h.ops[0], C.int(t.pending), C.int(to), s, t.polls)
-	err := t.wait(g, s)
+	from := C.nic_post(g.pair.p, &t.h.ops[0], 0, C.int(t.pending), C.int(to), s, t.polls)
+	err := t.rest(g, s, from, C.int(to))
 	swap := g.swap
 	g.mu.RUnlock()
 	if err != nil {
@@ -192,6 +192,7 @@ func (t *transport) all(r *rma.Results) error {
 	}
 	var failed error
 	var begun [rma.MaxPending]*target
+	var from [rma.MaxPending]C.int
 	for i := range t.pending {
 		pair := t.h.ops[i].target
 		if pair == done || t.earlier(i) {
@@ -204,13 +205,13 @@ func (t *transport) all(r *rma.Results) error {
 			continue
 		}
 		begun[i] = g
-		C.nic_post(g.pair.p, &t.h.ops[0], C.int(t.pending), C.int(pair), &t.h.steps[i], 0)
+		from[i] = C.nic_post(g.pair.p, &t.h.ops[0], 0, C.int(t.pending), pair, &t.h.steps[i], 0)
 	}
 	for i, g := range begun {
 		if g == nil {
 			continue
 		}
-		err := t.wait(g, &t.h.steps[i])
+		err := t.rest(g, &t.h.steps[i], from[i], t.h.ops[i].target)
 		swap := g.swap
 		g.mu.RUnlock()
 		into := r
@@ -232,7 +233,17 @@ func (t *transport) earlier(i int) bool {
 	return false
 }
 
-// wait waits for the end of a step.
+// rest waits for the end of a list, and posts and awaits what did not go into it.
+func (t *transport) rest(g *target, s *C.nic_step, from, to C.int) error {
+	for {
+		if err := t.wait(g, s); err != nil || from >= C.int(t.pending) {
+			return err
+		}
+		from = C.nic_post(g.pair.p, &t.h.ops[0], from, C.int(t.pending), to, s, t.polls)
+	}
+}
+
+// wait waits for the end of a list.
 func (t *transport) wait(g *target, s *C.nic_step) error {
 	posted := (*int32)(&s.posted)
 	var since time.Time

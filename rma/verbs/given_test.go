@@ -1,0 +1,71 @@
+//go:build cgo && verbs
+
+package verbs_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/rma/verbs"
+	"github.com/stretchr/testify/require"
+)
+
+// given is the memory nodes of the environment, which may be on another machine.
+func given(t *testing.T) verbs.Config {
+	t.Helper()
+	cfg, err := verbs.FromEnvironment()
+	require.NoError(t, err)
+	if len(cfg.MemoryNodes) == 0 {
+		t.Skip("RMALOCK_MN names no memory node: scripts/test-guest does")
+	}
+	return cfg
+}
+
+// TestGivenConformance: the suite with ranks here, and a memory node elsewhere.
+func TestGivenConformance(t *testing.T) {
+	cfg := given(t)
+	require.NoError(t, cfg.Run(2, func(c rma.Comm) error {
+		for _, k := range rmatest.Checks() {
+			if err := k.Run(c); err != nil {
+				return fmt.Errorf("%s: %w", k.Name, err)
+			}
+		}
+		return nil
+	}))
+}
+
+// TestGivenExactSum: 4 ranks, 10,000 fetch-and-adds each.
+func TestGivenExactSum(t *testing.T) {
+	sum(t, given(t), 10_000)
+}
+
+// TestNetworkIsCut: RMALOCK_CUT is the network interface to take down.
+func TestNetworkIsCut(t *testing.T) {
+	cfg := given(t)
+	device := os.Getenv("RMALOCK_CUT")
+	if device == "" {
+		t.Skip("RMALOCK_CUT names no network interface: scripts/test-guest does")
+	}
+	err := cfg.Run(1, func(c rma.Comm) error {
+		w, err := c.Allocate(far("w", 1))
+		if err != nil {
+			return err
+		}
+		if err := w.AccumulateFlush(1, 0, 0, rma.Sum); err != nil {
+			return err
+		}
+		require.NoError(t, exec.Command("ip", "link", "set", device, "down").Run())
+		began := time.Now()
+		err = w.AccumulateFlush(1, 0, 0, rma.Sum)
+		t.Logf("after %v: %v", time.Since(began), err)
+		require.ErrorIs(t, err, rma.ErrPeer)
+		require.Less(t, time.Since(began), 15*time.Second)
+		return nil
+	})
+	t.Log(err)
+}
