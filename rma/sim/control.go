@@ -88,7 +88,7 @@ func (c *Comm) Clock() int64 { return c.r.w.engine.clockForCheck() }
 
 // Generation is the number of ranks that had the caller's place before it and died; see
 // [rma.Generation].
-func (c *Comm) Generation() int { return c.r.generation }
+func (c *Comm) Generation() int { return int(c.r.generation) }
 
 // WorldRank is the caller's rank in the job, also on a part of it that Split made.
 func (c *Comm) WorldRank() int { return c.r.id }

@@ -45,12 +45,12 @@ type ExhaustiveSearch struct {
 type frame struct {
 	steps   []Step
 	choice  int
+	used    int32  // preemptions
+	last    int32  // rank whose own step was the last one
 	open    uint64 // steps to explore, by index
 	done    uint64 // explored already, or asleep
 	visible uint64 // those of done that were visible to the check
 	timed   uint64 // those of done after which a rank read the clock
-	used    int    // preemptions
-	last    int    // rank whose own step was the last one
 }
 
 // States is the number of states seen.
@@ -116,7 +116,7 @@ func (x *ExhaustiveSearch) push(s *State) *frame {
 		x.frames = append(x.frames, frame{})
 	}
 	f := &x.frames[len(x.frames)-1]
-	*f = frame{steps: append(f.steps[:0], s.Steps...), last: s.Last}
+	*f = frame{steps: append(f.steps[:0], s.Steps...), last: int32(s.Last)}
 	for i := range s.Steps {
 		if !s.Steps[i].Idle {
 			f.open |= 1 << i
@@ -203,10 +203,10 @@ func (a *Step) shares(b *Step) bool {
 func (x *ExhaustiveSearch) bounded(f *frame, s *State) {
 	if s.Depth > 0 {
 		p := &x.frames[s.Depth-1]
-		f.used = p.used + preempts(p.steps, p.choice, p.last)
+		f.used = p.used + int32(preempts(p.steps, p.choice, int(p.last)))
 	}
 	for i := range f.steps {
-		if f.used+preempts(f.steps, i, s.Last) > x.bound {
+		if int(f.used)+preempts(f.steps, i, s.Last) > x.bound {
 			f.open &^= 1 << i
 		}
 	}
@@ -237,7 +237,7 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 		if goesOn(f.steps, s.Last) { // otherwise any next step is no preemption
 			h += mix(1<<62, uint64(s.Last+2))
 		}
-		left := uint64(x.bound-f.used) + 1
+		left := uint64(x.bound-int(f.used)) + 1
 		most, _ := x.seen.lookup(h)
 		if *most >= left {
 			return false

@@ -191,15 +191,14 @@ type searchState struct {
 	history      uint64 // hash of the answers it got
 	before       uint64 // history at the first Backoff of a loop
 	beforeIssued uint64
-	beforeOpen   bool   // operations were pending then
 	whole        uint64 // operations issued, bulk ones counted once
-	changed      bool   // its word has changed since it entered Backoff, or the clock has moved
-
-	generation  int
-	looked      bool // it has read the clock since Begin or Home
-	lookedAgain bool // and since the first Backoff of a loop
-	missed      bool // it has seen that the condition of its wait with a limit does not hold
-	late        bool // its wait ended with its limit
+	generation   uint16
+	beforeOpen   bool // operations were pending at the first Backoff
+	changed      bool // its word has changed since it entered Backoff, or the clock has moved
+	looked       bool // it has read the clock since Begin or Home
+	lookedAgain  bool // and since the first Backoff of a loop
+	missed       bool // it has seen that the condition of its wait with a limit does not hold
+	late         bool // its wait ended with its limit
 }
 
 // resetRanks forgets what the ranks did, at Begin.

@@ -158,7 +158,7 @@ func (e *search) hashCourse() uint64 {
 		return h
 	}
 	for _, r := range e.w.ranks {
-		h += mix(1<<54+uint64(r.id), uint64(2*r.generation)+b2u(r.state == dead))
+		h += mix(1<<54+uint64(r.id), 2*uint64(r.generation)+b2u(r.state == dead))
 		for i, o := range r.ghosts {
 			x := o.hash(1<<55 + uint64(r.id)<<32 + uint64(i))
 			if o.half {

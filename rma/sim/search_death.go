@@ -138,7 +138,7 @@ func (e *search) join(r *rank) {
 	e.tell(func(w Watcher) { w.Joined(r.id) })
 	if !e.byMemo {
 		r.memo = nil
-	} else if n := r.generation - 1; n < len(r.heirs) {
+	} else if n := int(r.generation) - 1; n < len(r.heirs) {
 		r.memo = r.heirs[n]
 		e.replayNode(r)
 		return
