@@ -12,7 +12,8 @@ import (
 )
 
 // BenchmarkUncontended is an acquire and a release of a lock that no other rank wants, of
-// eight ranks on one node with as many counters as the name says.
+// eight ranks on one node with as many counters as the name says. With asymmetric ones the root is
+// the barging leaf, with symmetric ones the queue.
 func BenchmarkUncontended(b *testing.B) {
 	for _, dc := range dcs {
 		for _, counters := range []int{1, 2, 8} {

@@ -26,7 +26,7 @@
 //	OPENER_SIGNAL  far   goes up when the reader that waits to open a phase must look again
 //
 // The asymmetric one is for readers that never leave their node. It is the default where
-// ranks are on several nodes and the readers of each counter on one:
+// ranks are on several nodes and the readers of each counter on one, and with a barging root:
 //
 //	READERS        near  bits 0 to 12: readers inside, or about to look at ADMISSION
 //	                     bits 13 to 25 and 26 to 38: readers that wait for the end of an
