@@ -156,23 +156,18 @@ func bargingEquivalent() []check.Equivalent {
 	const (
 		looks = "a rank that waits for STATE looks at it until it has changed, and nothing else is to come first"
 		poll  = "not equivalent and not caught here, as in rmamcs: it takes two elements, one of them with two ranks, and a deadline; caught in a try, and in an acquire that queues"
-		fair  = "not equivalent and not caught, as in rmamcs: a rank that takes the queue for empty opens STATE to all, so that the head may be passed too often; the searches are too short for that"
 		root  = "STATUS of the root says how often the lock was passed there: what it said before is no less, or the lock came without a grant; and a rank with one lock lends one node at a time"
 		loop  = "the loop around it looks again"
-		flat  = "all take the leaf for theirs at once then, no rank queues there, and they meet in the root's queue"
 		more  = "not equivalent and not caught here: readers pass a writer oftener than T_R lets them, and with this leaf Promise has no bound for that"
 	)
 	out := []check.Equivalent{
 		{Phase: check.Acquiring, Writers: true, Step: "Accumulate SUM rmarw.OPENER_SIGNAL", Before: "Flush of Put rmarw.STATE", Mutation: check.Torn, Why: rare},
 		{Phase: check.Acquiring, Writers: true, Step: "Await rmarw.DEPART", Before: "Flush of Get rmarw.DEPART", Mutation: check.NoWait, Why: loop},
-		{Phase: check.Acquiring, Writers: true, Step: "CompareAndSwap rmarw.STATE", First: true, Mutation: check.Trusting, Why: flat},
-		{Phase: check.Acquiring, Writers: true, Step: "Flush of CompareAndSwap rmarw.STATE", Mutation: check.NoFlush, Why: flat},
 		{Phase: check.Acquiring, Readers: true, Step: "Flush of Get rmarw.TAIL0", Mutation: check.NoFlush, Why: more},
 		{Phase: check.Acquiring, Step: "CompareAndSwap rmarw.STATE", Before: "Backoff rmarw.TAIL0", Mutation: check.Torn, Why: poll},
 		{Phase: check.Acquiring, Step: "CompareAndSwap rmarw.STATE", Before: "Backoff rmarw.TAIL0", Mutation: check.Blind, Why: poll},
 		{Phase: check.Acquiring, Step: "Put rmarw.STATE", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Late, Why: looks},
 		{Phase: check.Trying, Step: "Put rmarw.STATE", Before: "Flush of Put rmarw.NEXT0", Mutation: check.Late, Why: looks},
-		{Phase: check.Releasing, Step: "Flush of Get rmarw.TAIL1", Mutation: check.NoFlush, Why: fair},
 		{Phase: check.Releasing, Step: "Put rmarw.STATE", Before: "Await rmarw.NEXT1", Mutation: check.Late, Why: looks},
 		{Phase: check.Releasing, Step: "Put rmarw.STATE", Before: "Flush of Get rmarw.NEXT1", Mutation: check.Late, Why: looks},
 		{Phase: check.Releasing, Step: "Put rmarw.STATUS0", Before: "Await rmarw.NEXT1", Mutation: check.Forget, Why: root},
