@@ -32,17 +32,34 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := handleID{comm: c.Comm, origin: c.origin, rank: w.Rank(), node: w.Node(), spec: w.Spec()}
+	s := handleID{comm: c.Comm, clock: clockOf(c.Comm), origin: c.origin, rank: w.Rank(), node: w.Node(), spec: w.Spec()}
 	return rma.Decorate(w, func(t rma.Transport) rma.Transport { return c.wrap(s, &pendingSet{Transport: t}) }), nil
 }
 
 // handleID says of which rank and of which window a handle is.
 type handleID struct {
-	comm   rma.Comm // below the decorator; for its clock
-	origin int      // the caller's rank in the Comm that was decorated
-	rank   int      // the caller's rank in the window
+	comm   rma.Comm     // below the decorator
+	clock  func() int64 // Now, where a simulator does not tell observers from ranks
+	origin int          // the caller's rank in the Comm that was decorated
+	rank   int          // the caller's rank in the window
 	node   rma.Node
 	spec   rma.Spec
+}
+
+// clockOf is the clock for events of a Comm: a simulator has one that it does not take for the
+// rank's own reading.
+func clockOf(c rma.Comm) func() int64 {
+	for below := c; below != nil; {
+		if s, ok := below.(interface{ Clock() int64 }); ok {
+			return s.Clock
+		}
+		u, ok := below.(rma.Unwrapper)
+		if !ok {
+			break
+		}
+		below = u.Unwrap()
+	}
+	return c.Now
 }
 
 // distance is how far a rank of the window is away.

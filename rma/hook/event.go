@@ -52,7 +52,7 @@ func (e *Event) Word() string { return e.spec.WordName(e.Disp) }
 // event makes an Event of the handle.
 func (s *handleID) event(step Step, target, disp int) Event {
 	return Event{
-		Step: step, Time: s.comm.Now(), Origin: s.origin, Rank: s.rank, Window: s.spec.Name,
+		Step: step, Time: s.clock(), Origin: s.origin, Rank: s.rank, Window: s.spec.Name,
 		Target: target, Disp: disp, spec: &s.spec,
 	}
 }

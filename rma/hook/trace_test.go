@@ -11,6 +11,7 @@ import (
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/sim"
 )
 
 // traced runs f on rank 0 as alone does and returns its events as text, without
@@ -155,5 +156,21 @@ func TestStepNames(t *testing.T) {
 		if s.String() == "Step?" {
 			t.Errorf("step %d has no name", s)
 		}
+	}
+}
+
+// TestTraceInASearch: events have times where the ranks of a search do not look at the clock.
+func TestTraceInASearch(t *testing.T) {
+	n := 0
+	_, f := sim.Search{Node: []int{0, 1}}.Run(sim.Exhaustive(sim.Unbounded), func(c rma.Comm) error {
+		job, _ := sim.Of(c)
+		w, err := hook.Trace(c, func(hook.Event) { n++ }).Allocate(rma.CounterSpec("w", 1))
+		if err != nil {
+			return err
+		}
+		return errors.Join(job.Begin(), w.AccumulateFlush(1, 0, 0, rma.Sum), job.End())
+	})
+	if f != nil || n == 0 {
+		t.Errorf("%d events, %v", n, f)
 	}
 }

@@ -83,8 +83,8 @@ func (c *Comm) Sleep(ns int64) { c.r.w.engine.sleep(c.r, ns) }
 // Elapsed is what the run has taken up to now, in virtual time; of a search it is zero.
 func (c *Comm) Elapsed() Elapsed { return c.r.w.engine.elapsedSoFar() }
 
-// Clock is Now for a check: the rank does not learn it.
-func (c *Comm) Clock() int64 { return c.r.w.engine.clockForCheck() }
+// Clock is Now for a check and for decorators: it takes no time, and the rank does not learn it.
+func (c *Comm) Clock() int64 { return c.r.w.engine.clockForCheck(c.r) }
 
 // Generation is the number of ranks that had the caller's place before it and died; see
 // [rma.Generation].

@@ -38,7 +38,7 @@ type controls interface {
 	keepWindows(r *rank)
 	memoiseRanks(r *rank, outside Snapshotter)
 	watch(w Watcher)
-	clockForCheck() int64
+	clockForCheck(r *rank) int64
 	startWith(r *rank, f func())
 	effectOutside(r *rank, f func())
 	declareHome(r *rank, state func() uint64)

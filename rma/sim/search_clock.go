@@ -36,7 +36,7 @@ func (e *search) sleep(r *rank, ns int64) {
 	e.ask(r, q)
 }
 
-func (e *search) clockForCheck() int64 {
+func (e *search) clockForCheck(*rank) int64 {
 	e.state.Timed = true
 	return e.clock
 }
