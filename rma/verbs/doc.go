@@ -26,8 +26,8 @@
 //
 // # Failures
 //
-// A target that does not answer is rma.ErrPeer after half a second to two, by the card's own
-// repetitions; operations on other targets go on. A pair that an error has broken is made anew
+// A memory node that ends is rma.ErrPeer at once, and a machine that does not answer after two
+// seconds to eight, by the card's own repetitions; operations on other targets go on. A pair that an error has broken is made anew
 // at the next operation, unless the peer's connection for control is gone.
 //
 // # Memory nodes

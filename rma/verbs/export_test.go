@@ -45,3 +45,17 @@ func Revoke(c rma.Comm, s *Server, words int) error {
 	}
 	return nil
 }
+
+// FencesOf tells for each operation whether it is posted with IBV_SEND_FENCE. It needs no device.
+func FencesOf(ops []rma.Operation) (fences []bool) {
+	t := &transport{hosts: make([]host, 2), spare: ^uint64(0)}
+	allocate(&t.h)
+	for i, o := range ops {
+		t.Issue(o)
+		fences = append(fences, t.h.ops[i].fence != 0)
+	}
+	return fences
+}
+
+// allocate is for a type of C, whose name a test cannot use.
+func allocate[T any](p **T) { *p = new(T) }

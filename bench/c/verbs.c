@@ -1,0 +1,92 @@
+// READs and fetch-and-adds through an RDMA device, with plain libibverbs: what rma/verbs is
+// compared with (TestCostAgainstC). One queue pair joined with itself, one operation at a time,
+// polled without a system call.
+//
+//   bench-c-verbs DEVICE GID_INDEX SECONDS   prints: read NS fao NS
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct ibv_mr *mr;
+static uint64_t words[64] __attribute__((aligned(64)));
+
+static void check(int ok, const char *what) {
+	if (ok) return;
+	perror(what);
+	exit(1);
+}
+
+static double now(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void start(const char *device, int gid_index) {
+	int n;
+	struct ibv_device **list = ibv_get_device_list(&n);
+	for (int i = 0; list && i < n; i++)
+		if (strcmp(ibv_get_device_name(list[i]), device) == 0) context = ibv_open_device(list[i]);
+	check(context != NULL, "no such device");
+	check((pd = ibv_alloc_pd(context)) != NULL, "ibv_alloc_pd");
+	check((cq = ibv_create_cq(context, 16, NULL, NULL, 0)) != NULL, "ibv_create_cq");
+	check((mr = ibv_reg_mr(pd, words, sizeof words, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != NULL, "ibv_reg_mr");
+	struct ibv_qp_init_attr i = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {16, 1, 1, 1, 0}};
+	check((qp = ibv_create_qp(pd, &i)) != NULL, "ibv_create_qp");
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+	check(ibv_query_port(context, 1, &port) == 0 && ibv_query_gid(context, 1, gid_index, &gid) == 0, "port");
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC};
+	check(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0, "INIT");
+	struct ibv_qp_attr r = {.qp_state = IBV_QPS_RTR, .path_mtu = port.active_mtu, .dest_qp_num = qp->qp_num, .max_dest_rd_atomic = 16, .min_rnr_timer = 12,
+		.ah_attr = {.is_global = 1, .dlid = port.lid, .port_num = 1, .grh = {.dgid = gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
+	check(ibv_modify_qp(qp, &r, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "RTR");
+	struct ibv_qp_attr s = {.qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 1, .rnr_retry = 3, .max_rd_atomic = 16};
+	check(ibv_modify_qp(qp, &s, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
+}
+
+static void once(enum ibv_wr_opcode opcode) {
+	struct ibv_sge g = {.addr = (uint64_t)(uintptr_t)&words[8], .length = 8, .lkey = mr->lkey};
+	struct ibv_send_wr w = {.opcode = opcode, .sg_list = &g, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	if (opcode == IBV_WR_RDMA_READ) {
+		w.wr.rdma.remote_addr = (uint64_t)(uintptr_t)words;
+		w.wr.rdma.rkey = mr->rkey;
+	} else {
+		w.wr.atomic.remote_addr = (uint64_t)(uintptr_t)words;
+		w.wr.atomic.rkey = mr->rkey;
+		w.wr.atomic.compare_add = 1;
+	}
+	check(ibv_post_send(qp, &w, &bad) == 0, "ibv_post_send");
+	struct ibv_wc c;
+	int n;
+	while ((n = ibv_poll_cq(cq, 1, &c)) == 0) {}
+	check(n == 1 && c.status == IBV_WC_SUCCESS, "completion");
+}
+
+static double measure(enum ibv_wr_opcode opcode, double seconds) {
+	double begin = now(), end = begin + seconds * 1e9, t = begin;
+	long n = 0;
+	for (; t < end; t = now(), n += 20)
+		for (int i = 0; i < 20; i++) once(opcode);
+	return (t - begin) / (double)n;
+}
+
+int main(int argc, char **argv) {
+	if (argc != 4) {
+		fprintf(stderr, "usage: %s DEVICE GID_INDEX SECONDS\n", argv[0]);
+		return 2;
+	}
+	start(argv[1], atoi(argv[2]));
+	double seconds = atof(argv[3]);
+	double read = measure(IBV_WR_RDMA_READ, seconds);
+	printf("read %.0f fao %.0f\n", read, measure(IBV_WR_ATOMIC_FETCH_AND_ADD, seconds));
+	return 0;
+}
