@@ -19,7 +19,7 @@ import (
 
 // Looks at the completion queue in one call into C.
 const (
-	polls        = 100
+	polls        = 1000
 	pollsCrowded = 10 // where ranks exceed cores
 )
 
