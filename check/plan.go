@@ -27,13 +27,14 @@ type Plan struct {
 	Faults   []sim.Fault
 	MaxSteps int // as of sim.Search
 
-	// As of sim.Search: memory nodes, advances of the clock and by how much, deaths, and
-	// successors. An execution in which a rank dies or loses its lease is checked as
+	// As of sim.Search: memory nodes, advances of the clock and by how much, deaths and
+	// successors, and after how many ticks operations have taken effect. An execution in which a rank dies or loses its lease is checked as
 	// lock.Info.Recovers says.
 	MemoryNodes      int
 	Ticks            int
 	TickNs           int64
 	Crashes, Rejoins int
+	MaxDelay         int
 
 	// Disturb, if not nil, decorates the Comm on which a rank opens its lock; at is the
 	// rank's position in its visits.
@@ -82,7 +83,7 @@ func (p *Plan) validate() error {
 	case p.Writers < Mixed || p.Writers > p.Ranks:
 		return fmt.Errorf("check: %d writers, want 0 to %d, or %d for modes drawn at random: %w", p.Writers, p.Ranks, Mixed, lock.ErrConfig)
 	}
-	for _, n := range []int{p.MemoryNodes, p.Ticks, int(p.TickNs), p.Crashes, p.Rejoins} {
+	for _, n := range []int{p.MemoryNodes, p.Ticks, int(p.TickNs), p.Crashes, p.Rejoins, p.MaxDelay} {
 		if n < 0 {
 			return fmt.Errorf("check: %d memory nodes, %d ticks of %d ns, %d crashes, %d rejoins, want no negative number: %w",
 				p.MemoryNodes, p.Ticks, p.TickNs, p.Crashes, p.Rejoins, lock.ErrConfig)

@@ -12,6 +12,7 @@ type recovery struct {
 	hazards bool        // ranks may die, or lose their leases
 	mode    []lock.Mode // by rank: of a holder
 	until   []int64     // by rank: of a holder, when its lease may end
+	began   []int64     // by rank: when it began its last acquire
 	revoked []bool      // by rank: another rank has the lock that it took; its Unlock must say so
 	writes  []progress  // by rank: how far a holder is with the guarded words
 
@@ -32,23 +33,25 @@ const (
 )
 
 func newRecovery(n int) recovery {
-	return recovery{mode: make([]lock.Mode, n), until: make([]int64, n), revoked: make([]bool, n), writes: make([]progress, n)}
+	return recovery{mode: make([]lock.Mode, n), until: make([]int64, n), began: make([]int64, n), revoked: make([]bool, n), writes: make([]progress, n)}
 }
 
 func (p *recovery) reset() {
 	clear(p.mode)
 	clear(p.until)
+	clear(p.began)
 	clear(p.revoked)
 	clear(p.writes)
-	*p = recovery{hazards: p.hazards, mode: p.mode, until: p.until, revoked: p.revoked, writes: p.writes}
+	*p = recovery{hazards: p.hazards, mode: p.mode, until: p.until, began: p.began, revoked: p.revoked, writes: p.writes}
 }
 
 func (p *recovery) copyFrom(q *recovery) {
 	was := *p
 	*p = *q
-	p.mode, p.until, p.revoked, p.writes = was.mode, was.until, was.revoked, was.writes
+	p.mode, p.until, p.began, p.revoked, p.writes = was.mode, was.until, was.began, was.revoked, was.writes
 	copy(p.mode, q.mode)
 	copy(p.until, q.until)
+	copy(p.began, q.began)
 	copy(p.revoked, q.revoked)
 	copy(p.writes, q.writes)
 }
@@ -58,6 +61,7 @@ func (p *recovery) hash() uint64 {
 	add := func(v uint64) { x = (x ^ v) * 1099511628211; x ^= x >> 31 }
 	for r := range p.until {
 		add(uint64(p.until[r]))
+		add(uint64(p.began[r]))
 		add(uint64(p.writes[r])<<1 | bit(p.revoked[r]))
 	}
 	add(uint64(p.idle)<<4 | bit(p.died)<<3 | bit(p.owed)<<2 | bit(p.disturbed)<<1 | bit(p.dirty))
@@ -89,6 +93,12 @@ func (h *monitor) takesOver(c *sim.Comm, mode lock.Mode, told bool) {
 	if p := h.promises[me]; h.recovers && p != nil && p[mode].Lease > 0 {
 		h.until[me] = c.Clock() + p[mode].Lease
 	}
+}
+
+// timed reports whether leases may have ended since a rank began its acquire: what a lock with
+// leases promises of costs and of the order of entries holds where no time passes.
+func (h *monitor) timed(c *sim.Comm, r int) bool {
+	return h.hazards && h.promises[r] != nil && h.promises[r][lock.Exclusive].Lease > 0 && h.began[r] != c.Clock()
 }
 
 // out removes a holder that has died or lost its lease.

@@ -76,7 +76,7 @@ func (p *Plan) command() string {
 		n    int64
 	}{
 		{"memory-nodes", int64(p.MemoryNodes)}, {"ticks", int64(p.Ticks)}, {"tick", tickShown(p)},
-		{"crashes", int64(p.Crashes)}, {"rejoins", int64(p.Rejoins)},
+		{"crashes", int64(p.Crashes)}, {"rejoins", int64(p.Rejoins)}, {"max-delay", int64(p.MaxDelay)},
 	} {
 		if n.n > 0 {
 			fmt.Fprintf(&b, " --%s %d", n.flag, n.n)

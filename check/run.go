@@ -49,7 +49,7 @@ func Replay(p Plan, schedule string) ([]sim.Event, *sim.Failure, error) {
 func (p *Plan) search() sim.Search {
 	return sim.Search{
 		Node: p.nodes(), MemoryNodes: p.MemoryNodes, Faults: p.Faults, MaxSteps: p.MaxSteps,
-		Ticks: p.Ticks, TickNs: p.TickNs, Crashes: p.Crashes, Rejoins: p.Rejoins,
+		Ticks: p.Ticks, TickNs: p.TickNs, Crashes: p.Crashes, Rejoins: p.Rejoins, MaxDelay: p.MaxDelay,
 	}
 }
 
@@ -167,6 +167,9 @@ func (k *client) visit(v visit) error {
 		defer k.s.Effect(func() { k.m.ends(k.s) })
 	}
 	before := k.s.Counts()
+	if k.m.hazards {
+		k.s.Effect(func() { k.m.began[k.s.WorldRank()] = k.s.Clock() })
+	}
 	k.position.Phase, k.position.Mode = Acquiring, v.mode
 	if v.try {
 		k.position.Phase = Trying
@@ -269,9 +272,16 @@ func (k *client) cost(what string, before sim.Counts, mode lock.Mode, of func(lo
 	if after.Backoffs != before.Backoffs || after.Late != before.Late {
 		return
 	}
-	if n, most := after.Others()-before.Others(), of(promise[mode]); n > most && most != lock.Unbounded {
-		k.s.Fail(fmt.Errorf("%w: %s (%v) of rank %d made %d, at most %d are promised", ErrCost, what, mode, k.s.WorldRank(), n, most))
+	n, most := after.Others()-before.Others(), of(promise[mode])
+	if n <= most || most == lock.Unbounded {
+		return
 	}
+	err := fmt.Errorf("%w: %s (%v) of rank %d made %d, at most %d are promised", ErrCost, what, mode, k.s.WorldRank(), n, most)
+	k.s.Effect(func() {
+		if !k.m.timed(k.s, k.s.WorldRank()) {
+			k.s.Fail(err)
+		}
+	})
 }
 
 // useGuarded lets a step pass for other ranks, and reads, and as writer changes, the words

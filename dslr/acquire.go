@@ -2,6 +2,7 @@ package dslr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rmalock/rmalock/lock"
@@ -34,9 +35,10 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 			k.since = now
 			var served bool
 			if served, err = t.wait(k); served {
-				return t.granted(k)
-			}
-			if err == nil && t.held > 1 {
+				if served, err = t.inTime(k); served {
+					return t.granted(k)
+				}
+			} else if err == nil && t.held > 1 {
 				err = fmt.Errorf("dslr: lock %d: another rank waits too long: %w", id, lock.ErrGiveWay)
 			}
 		}
@@ -50,6 +52,20 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 	}
 }
 
+// inTime reports whether the rank learns early enough that its ticket is served: within a lease
+// of the last moment at which it knew that it was not. Then it has a lease from now on, as
+// others take it for dead after two. If not, it releases its ticket.
+func (t *Table) inTime(k *ticket) (bool, error) {
+	if t.c.Now()-k.since <= k.slots*t.cfg.Lease {
+		return true, nil
+	}
+	k.ownDied = false // the caller has not seen it
+	if err := t.release(k); err != nil && !errors.Is(err, lock.ErrLeaseLost) {
+		return false, err
+	}
+	return false, nil
+}
+
 // granted is the end of an acquire that succeeds (A1:13, A1:27).
 func (t *Table) granted(k *ticket) error {
 	if k.ownDied {
@@ -61,24 +77,22 @@ func (t *Table) granted(k *ticket) error {
 // wait is HandleConflict, Algorithm 2 (A2:1). It reports whether the ticket was served; if
 // not, it was passed over, by another rank or by this one.
 func (t *Table) wait(k *ticket) (served bool, err error) {
-	v, moved := k.word, t.c.Now() // when the counters were seen to move last
-	released := t.layout.released()
+	v, still := k.word, t.watch(k.word)
 	for {
+		t.sees(&still, v)
 		switch {
 		case k.served(v): // A2:6 A2:9
 			k.word, k.ownDied = v, t.layout.died.Get(v) != 0
 			return true, nil
 		case t.passedOver(k, v): // A2:3
+			k.word = v
 			return false, nil
 		}
-		now, next, err := t.look(k, v, moved)
+		now, next, err := t.look(k, v, still.since)
 		if err != nil {
 			return false, err
 		}
-		switch {
-		case next&released != v&released:
-			moved = t.c.Now()
-		case now-moved >= t.patience(k, next): // A2:11
+		if next&still.mask == still.word && now-still.since >= t.patience(k, next) { // A2:11
 			if next, err = t.passOver(k, next); err != nil || next == passed {
 				return false, err // A2:19
 			}
@@ -87,6 +101,21 @@ func (t *Table) wait(k *ticket) (served bool, err error) {
 			k.since = now
 		}
 		v = next
+	}
+}
+
+// A stillness is since when a rank has seen the counters of released tickets stand still.
+type stillness struct{ word, mask, since int64 }
+
+func (t *Table) watch(v int64) stillness {
+	mask := t.layout.released()
+	return stillness{v & mask, mask, t.c.Now()}
+}
+
+// sees notes a word that the rank has just read.
+func (t *Table) sees(s *stillness, v int64) {
+	if v&s.mask != s.word {
+		*s = stillness{v & s.mask, s.mask, t.c.Now()}
 	}
 }
 

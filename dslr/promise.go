@@ -11,7 +11,7 @@ import (
 // and, if it is a writer, once as a reader. Readers of one view pass each other without a
 // bound. A draw on a frozen word does not count.
 func (t *Table) Promise(mode lock.Mode) lock.Promise {
-	p := lock.Promise{Bypass: lock.Unbounded, Acquire: 1, Release: 1}
+	p := lock.Promise{Bypass: lock.Unbounded, Acquire: 1, Release: 1, Lease: t.cfg.Lease}
 	if t.cfg.Release == ReleaseByCAS {
 		p.Release = lock.Unbounded
 	}

@@ -1,14 +1,12 @@
 package dslr
 
-import "github.com/rmalock/rmalock/rma"
-
 // reset is the designated rank's part of section 4.9, after its own ticket is released: when
 // all tickets before are released too, the word becomes zero, of the next generation (A3:7).
 // It takes ranks that do not release theirs for two leases for dead.
 func (t *Table) reset(k *ticket, v int64) error {
-	l := t.layout
-	released, moved := l.released(), t.c.Now()
-	for try := 0; v&l.gen.Mask() == k.prev&l.gen.Mask(); try++ {
+	l, still := t.layout, t.watch(v)
+	for v&l.gen.Mask() == k.prev&l.gen.Mask() {
+		t.sees(&still, v)
 		if zero, ok := t.resetTo(k, v); ok {
 			found, err := t.w.CompareAndSwapFlush(zero, v, k.home, k.disp)
 			if err != nil || found == v {
@@ -17,13 +15,11 @@ func (t *Table) reset(k *ticket, v int64) error {
 			v = found
 			continue
 		}
-		now, next, err := t.look(k, v, moved)
+		now, next, err := t.look(k, v, still.since)
 		if err != nil {
 			return err
 		}
-		if next&released != v&released {
-			moved = t.c.Now()
-		} else if now-moved >= t.patience(k, next) {
+		if next&still.mask == still.word && now-still.since >= t.patience(k, next) {
 			return t.force(k, next)
 		}
 		v = next
@@ -71,6 +67,7 @@ func (t *Table) bounce(k *ticket, prev, now int64, f *freeze) error {
 	if err != nil {
 		return err
 	}
+	k.word = v
 	return t.thaw(k, v, now, f)
 }
 
@@ -114,15 +111,11 @@ func (t *Table) takeBack(k *ticket, v, added int64) (int64, error) {
 // backOff pauses after the rank has failed for the failures'th time in a row: appendix A.3.
 func (t *Table) backOff(k *ticket, failures int) error {
 	most := min(t.cfg.BackoffFirst<<min(failures, 40), t.cfg.BackoffLast)
-	if most <= 0 {
-		v, err := t.w.GetFlush(k.home, k.disp)
-		if err != nil || !t.layout.frozen(v) {
-			return err
-		}
-		_, _, err = t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(v), t.c.Now()+2*t.cfg.Lease)
-		return err
+	if most > 0 {
+		t.c.Sleep(t.draw(most))
+	} else if t.layout.frozen(k.word) {
+		return t.w.Backoff(k.home, k.disp, k.word, failures)
 	}
-	t.c.Sleep(t.draw(most))
 	return nil
 }
 

@@ -17,7 +17,8 @@ func (t *Table) try(k *ticket) (got bool, v int64, err error) {
 		if err == nil && found == v {
 			t.drawn(k, v)
 			k.since = now
-			return true, v, nil
+			got, err = t.inTime(k)
+			return got, v, err
 		}
 		v = found
 	}

@@ -24,18 +24,17 @@ func (t *Table) upgrade(id int) error {
 	}
 	l := t.layout
 	readers := l.max[shared].Get(k.prev)
-	v, moved := k.word, t.c.Now()
+	v, still := k.word, t.watch(k.word)
 	for l.n[shared].Get(v) != readers {
-		now, next, err := t.look(k, v, moved)
+		t.sees(&still, v)
+		now, next, err := t.look(k, v, still.since)
 		switch {
 		case err != nil:
 			return err
 		case !k.served(next):
 			t.unclaim(k)
 			return t.lost(&ticket{id: id})
-		case next&l.released() != v&l.released():
-			moved = t.c.Now()
-		case now-moved >= t.patience(k, next):
+		case next&still.mask == still.word && now-still.since >= t.patience(k, next):
 			if next, err = t.giveUp(k, next); err != nil || next == passed {
 				t.unclaim(k)
 				return errors.Join(err, fmt.Errorf("dslr: lock %d: readers before the update lock stay for too long: %w", id, lock.ErrGiveWay))

@@ -71,6 +71,7 @@ func (o *checkOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.plan.Ticks, "ticks", 0, "how often the clock may advance; without, a lock that looks at it is an error")
 	f.Int64Var(&o.plan.TickNs, "tick", sim.DefaultTickNs, "by how much the clock advances, in nanoseconds")
 	f.IntVar(&o.plan.Crashes, "crashes", 0, "ranks that may die, each at any step")
+	f.IntVar(&o.plan.MaxDelay, "max-delay", 0, "ticks after which an operation has taken effect; 0: no bound")
 	f.IntVar(&o.plan.Rejoins, "rejoins", 0, "successors that may take the places of dead ranks")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	for _, other := range []string{"explore", "schedules", "bound", "depth"} {
@@ -100,7 +101,7 @@ func (o *checkOptions) prepare(cmd *cobra.Command) (err error) {
 		return fmt.Errorf("--schedules is %d, want at least 1", o.schedules)
 	case o.depth < 1:
 		return fmt.Errorf("--depth is %d, want at least 1", o.depth)
-	case min(p.MemoryNodes, p.Ticks, p.Crashes, p.Rejoins) < 0:
+	case min(p.MemoryNodes, p.Ticks, p.Crashes, p.Rejoins, p.MaxDelay) < 0:
 		return errors.New("--memory-nodes, --ticks, --crashes and --rejoins want 0 or more")
 	case p.TickNs < 1:
 		return fmt.Errorf("--tick is %d, want at least 1", p.TickNs)
