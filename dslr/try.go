@@ -9,20 +9,26 @@ import (
 
 // try draws a ticket only if it is served at once. It returns the word that it found last.
 func (t *Table) try(k *ticket) (got bool, v int64, err error) {
-	now := t.c.Now()
-	v, err = t.w.GetFlush(k.home, k.disp)
-	for err == nil && t.layout.open(v, k.kind) {
-		var found int64
-		found, err = t.w.CompareAndSwapFlush(v+k.slots<<t.layout.max[k.kind].Shift, v, k.home, k.disp)
-		if err == nil && found == v {
-			t.drawn(k, v)
-			k.since = now
-			got, err = t.inTime(k)
+	for {
+		now := t.c.Now()
+		v, err = t.w.GetFlush(k.home, k.disp)
+		for drawn := false; !drawn; {
+			if err != nil || !t.layout.open(v, k.kind) {
+				return false, v, err
+			}
+			var found int64
+			if found, err = t.w.CompareAndSwapFlush(v+k.slots<<t.layout.max[k.kind].Shift, v, k.home, k.disp); found == v {
+				drawn = err == nil
+			} else {
+				v = found
+			}
+		}
+		t.drawn(k, v)
+		k.since = now
+		if got, err = t.inTime(k); got || err != nil {
 			return got, v, err
 		}
-		v = found
 	}
-	return false, v, err
 }
 
 // poll tries until ctx ends: a ticket cannot be given back in the middle.
