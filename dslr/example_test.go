@@ -1,0 +1,63 @@
+package dslr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rmalock/rmalock/dslr"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/inproc"
+)
+
+// Three ranks count in a word of a memory node. One dies with the lock; the others go on.
+func Example() {
+	job := inproc.Job{Nodes: 3, PerNode: 1, MemoryNodes: 1, MayDie: true}
+	err := job.Run(func(c rma.Comm) error {
+		locks, err := dslr.New(c, dslr.Config{Lease: 200e6}) // 200 ms
+		if err != nil {
+			return err
+		}
+		count := rma.DataSpec("count", 1)
+		count.Hosts = rma.MemoryNodes
+		w, err := c.Allocate(count)
+		if err != nil {
+			return err
+		}
+		m := locks.Mutex(0)
+		for i := range 10 {
+			if err := m.Lock(context.Background()); errors.Is(err, lock.ErrOwnerDied) {
+				fmt.Println("a holder died; the count may be one behind")
+			} else if err != nil {
+				return err
+			}
+			n, err := w.GetFlush(0, 0)
+			if err != nil {
+				return err
+			}
+			if err := w.PutFlush(n+1, 0, 0); err != nil { // flushed before Unlock
+				return err
+			}
+			if c.Rank() == 2 && i == 4 {
+				return rma.ErrDied
+			}
+			if err := m.Unlock(); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil { // of those that live
+			return err
+		}
+		n, err := w.GetFlush(0, 0)
+		if c.Rank() == 0 {
+			fmt.Println(n)
+		}
+		return err
+	})
+	fmt.Println(err)
+	// Unordered output:
+	// a holder died; the count may be one behind
+	// 25
+	// <nil>
+}
