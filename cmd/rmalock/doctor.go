@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -97,7 +98,7 @@ func tryAtomics() finding {
 			return nil
 		})
 		stop()
-		<-ended
+		err = errors.Join(err, <-ended)
 		f.Found = "a fetch-and-add through the device adds, and answers in " + order + " byte order"
 	}
 	if f.OK = err == nil; err != nil {

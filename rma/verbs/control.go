@@ -162,5 +162,3 @@ func (k *control) close() {
 	_ = k.conn.Close()
 	<-k.read
 }
-
-const windowLimit = 60 * time.Second // to zero and register a window

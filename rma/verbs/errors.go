@@ -1,14 +1,10 @@
 package verbs
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/rmalock/rmalock/rma"
 )
-
-// errNoDevice is wrapped where no RDMA device can be used. It is an errors.ErrUnsupported.
-var errNoDevice = fmt.Errorf("no RDMA device: %w", errors.ErrUnsupported)
 
 // Statuses of completions, enum ibv_wc_status, with two of the C side's own.
 const (

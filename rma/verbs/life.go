@@ -1,3 +1,5 @@
+//go:build cgo && verbs
+
 package verbs
 
 import (

@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -22,6 +23,9 @@ import (
 // The C side repeats sizes of rma. This does not compile where one differs, as the index is then
 // not 0.
 var _ = [1]bool{}[C.NIC_PENDING-rma.MaxPending]
+
+// errNoDevice is wrapped where no RDMA device can be used. It is an errors.ErrUnsupported.
+var errNoDevice = fmt.Errorf("no RDMA device: %w", errors.ErrUnsupported)
 
 // nic is an open RDMA device.
 type nic struct {

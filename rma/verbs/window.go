@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 	"unsafe"
 
 	"github.com/rmalock/rmalock/rma"
@@ -227,6 +228,8 @@ func (c *comm) onMemoryNodes(spec rma.Spec) (*rma.Window, error) {
 		return err
 	})
 }
+
+const windowLimit = 60 * time.Second // to zero and register a window
 
 // create makes a window on all memory nodes.
 func (n *node) create(name string, spec *rma.Spec, keep bool) ([]place, error) {
