@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	dialLimit    = 3 * time.Second // for a connection and its greeting
-	controlLimit = 5 * time.Second // for an answer that waits for no other process
+	dialLimit    = 10 * time.Second // for a connection and its greeting
+	controlLimit = 5 * time.Second  // for an answer that waits for no other process
 )
 
 // A control is a connection to a memory node for requests.

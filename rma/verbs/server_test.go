@@ -249,7 +249,7 @@ func TestHostile(t *testing.T) {
 	s := memoryNode(t, NodeConfig{Words: 1 << 10, Token: []byte("secret")})
 	worker := connect(t, s)
 	stop := make(chan struct{})
-	worked := make(chan int)
+	worked := make(chan int, 1)
 	go func() {
 		for n := 0; ; n++ {
 			select {
@@ -260,6 +260,8 @@ func TestHostile(t *testing.T) {
 			}
 			if _, err := attach(worker, "w", 10, false); err != nil {
 				t.Errorf("a peer is disturbed: %v", err)
+				worked <- n
+				return
 			}
 		}
 	}()
@@ -292,9 +294,15 @@ func TestHostile(t *testing.T) {
 		})
 	}
 	all.Wait()
-	connect(t, s) // one that knows the token still comes in
 	close(stop)
 	require.NotZero(t, <-worked)
+	require.Eventually(t, func() bool { // one that knows the token still comes in
+		k, err := dial(s.Addr(), s.cfg.Token, nil, nil)
+		if err == nil {
+			t.Cleanup(k.close)
+		}
+		return err == nil
+	}, time.Minute, time.Millisecond)
 	require.Eventually(t, func() bool { return s.Status().Refused >= strangers*9/10 }, time.Minute, time.Millisecond)
 	require.Equal(t, 2, s.Status().Peers)
 	require.Equal(t, 1, s.Status().Windows)
