@@ -47,8 +47,8 @@ endif
 test-all: setup ## what make test leaves out: test-race and the whole of the other tests
 	@scripts/stages $(STAGES_ALL)
 
-ci: setup ## make lint where it can be built, make test and make test-all, within 95 minutes
-	@RMALOCK_SECONDS=5700 scripts/stages lint-if-built:1800 $(STAGES) $(STAGES_ALL)
+ci: setup ## make lint where it can be built, make test and make test-all, within 85 minutes
+	@RMALOCK_SECONDS=5100 scripts/stages lint-if-built:1800 $(STAGES) $(STAGES_ALL)
 
 quick-go: setup ## all packages in short mode without cgo; searches and mutants of dmcs
 	CGO_ENABLED=0 scripts/tidy $(GO) test -short -timeout 15m ./...
