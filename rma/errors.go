@@ -38,23 +38,19 @@ type AccessError struct {
 }
 
 func (e *AccessError) Error() string {
-	host := "rank"
-	if e.Hosts == MemoryNodes {
-		host = "memory node"
-	}
-	at := fmt.Sprintf("rma: window %q: %s at %s %d", e.Window, e.Op, host, e.Target)
+	at := fmt.Sprintf("rma: window %q: %s at %v %d", e.Window, e.Op, e.Hosts, e.Target)
 	switch e.Err {
 	case ErrRank:
 		if e.Size == 0 {
 			return fmt.Sprintf("%s, displacement %d: %v (the job has no memory nodes)", at, e.Disp, e.Err)
 		}
-		return fmt.Sprintf("%s, displacement %d: %v (the window has %ss 0 to %d)", at, e.Disp, e.Err, host, e.Size-1)
+		return fmt.Sprintf("%s, displacement %d: %v (the window has %vs 0 to %d)", at, e.Disp, e.Err, e.Hosts, e.Size-1)
 	case ErrDisp:
 		where := fmt.Sprintf("displacement %d", e.Disp)
 		if e.Words != 1 {
 			where = fmt.Sprintf("displacements %d to %d", e.Disp, e.Disp+e.Words-1)
 		}
-		return fmt.Sprintf("%s, %s: %v (each %s has words 0 to %d)", at, where, e.Err, host, e.Limit-1)
+		return fmt.Sprintf("%s, %s: %v (each %v has words 0 to %d)", at, where, e.Err, e.Hosts, e.Limit-1)
 	}
 	return fmt.Sprintf("%s, displacement %d, word %s: %v", at, e.Disp, e.Word, e.Err)
 }

@@ -52,6 +52,14 @@ const (
 	MemoryNodes              // each memory node of the job, which has memory and runs no program
 )
 
+// String is "rank" or "memory node".
+func (h Hosts) String() string {
+	if h == MemoryNodes {
+		return "memory node"
+	}
+	return "rank"
+}
+
 // A Spec describes the words that every host contributes to a window: its
 // regions, in order, without gaps.
 type Spec struct {

@@ -49,6 +49,14 @@ type Event struct {
 // Word is the name of the word at Disp, such as "TAIL" or "NEXT[3]".
 func (e *Event) Word() string { return e.spec.WordName(e.Disp) }
 
+// hosts says what Target is: a rank or a memory node.
+func (e *Event) hosts() rma.Hosts {
+	if e.spec == nil {
+		return rma.Ranks
+	}
+	return e.spec.Hosts
+}
+
 // event makes an Event of the handle.
 func (s *handleID) event(step Step, target, disp int) Event {
 	return Event{

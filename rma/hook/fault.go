@@ -55,8 +55,8 @@ func (f *faultState) hit(e Event) error {
 	if e.Step == StepIssue {
 		what = e.Op.Kind.String()
 	}
-	at := fmt.Sprintf("hook: window %q: injected fault at rank %d: %s at rank %d, word %s",
-		e.Window, e.Origin, what, e.Target, e.Word())
+	at := fmt.Sprintf("hook: window %q: injected fault at rank %d: %s at %v %d, word %s",
+		e.Window, e.Origin, what, e.hosts(), e.Target, e.Word())
 	switch {
 	case f.Dies:
 		f.cut = fmt.Errorf("%s and all after it: %w", at, rma.ErrDied)

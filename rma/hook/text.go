@@ -36,9 +36,9 @@ func Text(w io.Writer) func(Event) {
 
 // String is the event's line of text.
 func (e Event) String() string {
-	where := "all ranks"
+	where := "all " + e.hosts().String() + "s"
 	if e.Target >= 0 {
-		where = "rank " + strconv.Itoa(e.Target)
+		where = e.hosts().String() + " " + strconv.Itoa(e.Target)
 	}
 	if e.Step != StepFlush {
 		where += " " + e.Word()
@@ -95,7 +95,7 @@ func (e *Event) values() string {
 	case StepAwait:
 		text := e.Cond.String()
 		if e.Or != nil {
-			text += fmt.Sprintf(" or rank %d %s %v", e.Or.Target, e.spec.WordName(e.Or.Disp), e.Or.Cond)
+			text += fmt.Sprintf(" or %v %d %s %v", e.hosts(), e.Or.Target, e.spec.WordName(e.Or.Disp), e.Or.Cond)
 		}
 		if e.Until != rma.Forever {
 			text += fmt.Sprintf(" until %.3f", float64(e.Until)/1000)

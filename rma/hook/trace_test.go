@@ -174,3 +174,31 @@ func TestTraceInASearch(t *testing.T) {
 		t.Errorf("%d events, %v", n, f)
 	}
 }
+
+// TestTextOfMemoryNodes: lines name memory nodes, limits, and the second word of a wait.
+func TestTextOfMemoryNodes(t *testing.T) {
+	var b strings.Builder
+	err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 2}.Run(func(c rma.Comm) error {
+		nodes := spec
+		nodes.Hosts = rma.MemoryNodes
+		nodes.Regions = []rma.Region{spec.Regions[0]}
+		w, err := hook.Trace(c, hook.Text(&b)).Allocate(nodes)
+		if err != nil {
+			return err
+		}
+		w.Put(1, 1, far)
+		if err := w.FlushAll(); err != nil {
+			return err
+		}
+		_, _, err = w.AwaitEither(rma.Wait{Target: 0, Disp: far, Cond: rma.Equal(5)}, rma.Wait{Target: 1, Disp: far + 1, Cond: rma.Equal(6)}, c.Now()+1000)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"memory node 1 F[0]", "all memory nodes", "== 5 or memory node 1 F[1] == 6 until ", "time is up"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, b.String())
+		}
+	}
+}

@@ -250,6 +250,7 @@ func onAwait(f func(t rma.Transport, q rma.Waiting) (int, int64, error)) badComm
 // fenceless issues what is pending in the opposite order, but for operations on one word.
 func fenceless(_ rma.Comm, t rma.Transport) rma.Transport {
 	var held []rma.Operation
+	slept := 0
 	return &badTransport{Transport: t,
 		issue: func(_ rma.Transport, o rma.Operation) {
 			o.Epoch = 0
@@ -265,6 +266,12 @@ func fenceless(_ rma.Comm, t rma.Transport) rma.Transport {
 				}
 				t.Issue(held[i])
 				held = slices.Delete(held, i, i+1)
+				if _, err := t.Flush(-1, r); err != nil {
+					return 0, err
+				}
+				if slept++; slept < 50 {
+					time.Sleep(20 * time.Microsecond) // for other ranks to see it
+				}
 			}
 			return t.Flush(-1, r)
 		},
