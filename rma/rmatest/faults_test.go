@@ -269,8 +269,8 @@ func fenceless(_ rma.Comm, t rma.Transport) rma.Transport {
 				if _, err := t.Flush(-1, r); err != nil {
 					return 0, err
 				}
-				if slept++; slept < 50 {
-					time.Sleep(20 * time.Microsecond) // for other ranks to see it
+				if slept++; slept < 150 {
+					time.Sleep(500 * time.Microsecond) // for other ranks to see it
 				}
 			}
 			return t.Flush(-1, r)
