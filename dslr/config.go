@@ -36,7 +36,8 @@ type Config struct {
 	Locks int // number of locks; 0 means 1
 	Home  int // host of lock 0; lock id is at (Home+id) mod the number of hosts
 	// Lease is how long a rank may hold a lock; 0 means 10 ms. After twice the lease without
-	// a release other ranks take it for dead.
+	// a release other ranks take it for dead. A rank whose operations take longer than a lease
+	// does not get the lock.
 	Lease int64
 	// MaxSlots is the most leases that one holder may take together (LockFor); 0 means 1.
 	MaxSlots int64

@@ -105,10 +105,10 @@ func TestSlowHolder(t *testing.T) {
 // TestLateButAlone: a holder that exceeds its lease while no rank waits has lost nothing.
 func TestLateButAlone(t *testing.T) {
 	err := inproc.Run(1, func(c rma.Comm) error {
-		locks, err := dslr.New(c, dslr.Config{Lease: 1000})
+		locks, err := dslr.New(c, dslr.Config{Lease: lease / 10})
 		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 			err = errors.Join(err, locks.Lock(background, 0, mode))
-			c.Sleep(2_000_000)
+			c.Sleep(lease / 2)
 			err = errors.Join(err, locks.Unlock(0, mode), locks.Idle())
 		}
 		return err
