@@ -63,6 +63,7 @@ func TestUncontendedCost(t *testing.T) {
 // TestSlots: a holder of three slots keeps the lock for longer than two leases, against ranks
 // that wait.
 func TestSlots(t *testing.T) {
+	t.Parallel() // it mostly waits
 	err := inproc.RunNodes(2, 1, func(c rma.Comm) error {
 		l, err := dslr.New(c, dslr.Config{Lease: lease, MaxSlots: 3})
 		if err != nil {

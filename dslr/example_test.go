@@ -15,7 +15,7 @@ import (
 func Example() {
 	job := inproc.Job{Nodes: 3, PerNode: 1, MemoryNodes: 1, MayDie: true}
 	err := job.Run(func(c rma.Comm) error {
-		locks, err := dslr.New(c, dslr.Config{Lease: 200e6}) // 200 ms
+		locks, err := dslr.New(c, dslr.Config{Lease: 1e9}) // 1 s
 		if err != nil {
 			return err
 		}

@@ -16,11 +16,12 @@ import (
 
 // lease is long enough that a rank which runs does not exceed it, even on a busy machine, and
 // short enough to wait for it.
-const lease = int64(300 * time.Millisecond)
+const lease = int64(time.Second)
 
 // TestHolderDies: ranks that wait for a dead one go on after two leases, and are told of a dead
 // writer.
 func TestHolderDies(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 		for _, memory := range []int{0, 1} {
 			var told, entered atomic.Int32
@@ -46,7 +47,10 @@ func TestHolderDies(t *testing.T) {
 					return err
 				}
 				entered.Add(1)
-				return locks.Unlock(0, lock.Exclusive)
+				if err := locks.Unlock(0, lock.Exclusive); !errors.Is(err, lock.ErrLeaseLost) { // a machine may be that slow
+					return err
+				}
+				return nil
 			})
 			if err != nil {
 				t.Errorf("%v holder, %d memory nodes: %v", mode, memory, err)
@@ -64,6 +68,7 @@ func TestHolderDies(t *testing.T) {
 // TestSlowHolder: a holder that exceeds its lease learns it, in both modes and by both
 // releases, and the lock goes on without it.
 func TestSlowHolder(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 		for _, release := range []dslr.Release{dslr.ReleaseByAdd, dslr.ReleaseByCAS} {
 			err := inproc.RunNodes(2, 1, func(c rma.Comm) error {
@@ -104,11 +109,12 @@ func TestSlowHolder(t *testing.T) {
 
 // TestLateButAlone: a holder that exceeds its lease while no rank waits has lost nothing.
 func TestLateButAlone(t *testing.T) {
+	t.Parallel() // it mostly waits
 	err := inproc.Run(1, func(c rma.Comm) error {
-		locks, err := dslr.New(c, dslr.Config{Lease: lease / 10})
+		locks, err := dslr.New(c, dslr.Config{Lease: lease})
 		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 			err = errors.Join(err, locks.Lock(background, 0, mode))
-			c.Sleep(lease / 2)
+			c.Sleep(lease * 5 / 4)
 			err = errors.Join(err, locks.Unlock(0, mode), locks.Idle())
 		}
 		return err
@@ -121,6 +127,7 @@ func TestLateButAlone(t *testing.T) {
 // TestResetterDies: ranks that meet a frozen word reset it in place of a dead rank, those that
 // draw tickets and those that try.
 func TestResetterDies(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, reset := range []dslr.Reset{dslr.ResetDrained, dslr.ResetExact} {
 		err := inproc.Job{Nodes: 3, PerNode: 1, MayDie: true}.Run(func(c rma.Comm) error {
 			locks, err := dslr.New(c, dslr.Config{Lease: lease, CountMax: 1, Reset: reset, BackoffFirst: 1000, BackoffLast: lease / 4})
@@ -160,9 +167,10 @@ func TestResetterDies(t *testing.T) {
 // TestDeadlock: of two ranks that hold a lock each and wait for the other's, one gives way at
 // least, and both end with both locks.
 func TestDeadlock(t *testing.T) {
+	t.Parallel() // it mostly waits
 	var gaveWay atomic.Int32
 	err := inproc.RunNodes(2, 1, func(c rma.Comm) error {
-		locks, err := dslr.New(c, dslr.Config{Locks: 2, Lease: lease / 3})
+		locks, err := dslr.New(c, dslr.Config{Locks: 2, Lease: lease})
 		if err != nil {
 			return err
 		}
@@ -200,6 +208,7 @@ func TestDeadlock(t *testing.T) {
 // TestUpgrade: an update lock reads beside the readers that came before, excludes those that
 // come later, and writes when the first have gone.
 func TestUpgrade(t *testing.T) {
+	t.Parallel() // it mostly waits
 	var reading, late atomic.Int32
 	err := inproc.Run(3, func(c rma.Comm) error {
 		locks, err := dslr.New(c, dslr.Config{Updates: true, Lease: 60e9})
@@ -251,8 +260,9 @@ func TestUpgrade(t *testing.T) {
 // TestUpgradeGivesUp: readers that stay, or die, do not stop an upgrade for ever, and a slow one
 // learns that it was taken for dead.
 func TestUpgradeGivesUp(t *testing.T) {
+	t.Parallel() // it mostly waits
 	err := inproc.Run(2, func(c rma.Comm) error {
-		locks, err := dslr.New(c, dslr.Config{Updates: true, Lease: lease / 3})
+		locks, err := dslr.New(c, dslr.Config{Updates: true, Lease: lease})
 		if err != nil {
 			return err
 		}
