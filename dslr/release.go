@@ -25,12 +25,12 @@ func (t *Table) release(k *ticket) error {
 			if _, err := t.takeBack(k, was+added, added); err != nil {
 				return err
 			}
-			return t.lost(k)
+			return lost(k.id)
 		}
 		k.word = was
 	} else if held, err := t.releaseServed(k, added); err != nil || !held {
 		if err == nil {
-			err = t.lost(k)
+			err = lost(k.id)
 		}
 		return err
 	}
@@ -54,6 +54,6 @@ func (t *Table) releaseServed(k *ticket, added int64) (bool, error) {
 }
 
 // lost is the error of a holder that others took for dead.
-func (t *Table) lost(k *ticket) error {
-	return fmt.Errorf("dslr: lock %d: %w", k.id, lock.ErrLeaseLost)
+func lost(id int) error {
+	return fmt.Errorf("dslr: lock %d: %w", id, lock.ErrLeaseLost)
 }

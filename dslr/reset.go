@@ -110,7 +110,7 @@ func (t *Table) takeBack(k *ticket, v, added int64) (int64, error) {
 
 // backOff pauses after the rank has failed for the failures'th time in a row: appendix A.3.
 func (t *Table) backOff(k *ticket, failures int) error {
-	most := min(t.cfg.BackoffFirst<<min(failures, 40), t.cfg.BackoffLast)
+	most := min(t.cfg.BackoffFirst<<min(failures, 20), t.cfg.BackoffLast)
 	if most > 0 {
 		t.c.Sleep(t.draw(most))
 	} else if t.layout.frozen(k.word) {

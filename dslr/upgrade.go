@@ -33,7 +33,7 @@ func (t *Table) upgrade(id int) error {
 			return err
 		case !k.served(next):
 			t.unclaim(k)
-			return t.lost(&ticket{id: id})
+			return lost(id)
 		case next&still.mask == still.word && now-still.since >= t.patience(k, next):
 			if next, err = t.giveUp(k, next); err != nil || next == passed {
 				t.unclaim(k)
