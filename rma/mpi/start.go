@@ -57,6 +57,9 @@ func (cfg Config) Run(f func(rma.Comm) error) error {
 		return nil
 	}
 	if err != nil {
+		if errors.Is(err, rma.ErrRefused) {
+			endUnused()
+		}
 		return err
 	}
 	if err := f(w); err != nil {
@@ -70,6 +73,17 @@ func (cfg Config) Run(f func(rma.Comm) error) error {
 		return err
 	}
 	return w.Close()
+}
+
+// endUnused ends the MPI that an Open started which all ranks then refused: Hydra kills the
+// job's other processes when one of them exits with an error and without MPI_Finalize.
+func endUnused() {
+	p := &process
+	p.Lock()
+	defer p.Unlock()
+	if p.started && p.worlds == 0 && !p.done {
+		finalize()
+	}
 }
 
 // Open starts MPI, or attaches to it where it is started, and returns the world of all its
@@ -318,10 +332,15 @@ func (w *World) end(all bool) {
 	if p.worlds--; p.worlds == 0 {
 		unwatch()
 		if p.started {
-			p.done = true
-			C.shim_finalize(C.int64_t(finalizeTimeout), C.int64_t(time.Second))
+			finalize()
 		}
 	}
+}
+
+// finalize ends MPI for good. The caller holds process.
+func finalize() {
+	process.done = true
+	C.shim_finalize(C.int64_t(finalizeTimeout), C.int64_t(time.Second))
 }
 
 // Do runs f, which may call MPI, while this package does not. f must not use this
