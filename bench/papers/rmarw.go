@@ -1,0 +1,39 @@
+package papers
+
+import "math"
+
+var rmarw = Paper{
+	Name:  "rma-rw",
+	Title: "RMA-RW",
+	Testbed: "Cray XC30, 16 processes a node, up to 1,024 of them; here the model aries. " +
+		"rmalock bench --backend sim --figure draws each figure whole.",
+	Experiments: []Experiment{
+		{
+			ID: "RF3-lb", Figure: "3a", What: "LB: the mean latency of all ranks, exclusive locks",
+			Flags: "--backend sim --figure 3 --mode lb --band=false", Quick: "--ranks 1024", Full: "--ranks 16,64,256,1024",
+			Claims: []Claim{
+				{What: "foMPI-Spin over RMA-MCS, P = 1024", Paper: Exactly(10), Unit: "x", Class: K, Of: at(1024, Over(Mean, "fompi-spin", "rmamcs"))},
+				{What: "D-MCS over RMA-MCS, P = 1024", Paper: Exactly(4), Unit: "x", Class: R, Of: at(1024, Over(Mean, "dmcs", "rmamcs"))},
+			},
+		},
+		{
+			ID: "RF5-ecsb", Figure: "5b", What: "ECSB: throughput of readers and writers",
+			Flags: "--backend sim --figure 5 --mode ecsb --band=false", Quick: "--ranks 64", Full: "--ranks 16,64,256,1024",
+			Claims: []Claim{
+				{What: "RMA-RW over foMPI-RW, P = 64, least of F_W 0.2, 2, 5 %", Paper: Exactly(6), Unit: "x", Class: O,
+					Of: at(64, func(r Runs) float64 {
+						least := math.Inf(1)
+						for _, writers := range []float64{0.002, 0.02, 0.05} {
+							least = min(least, Over(Throughput, "rmarw", "fompi-rw")(r.Writers(writers)))
+						}
+						return least
+					})},
+			},
+		},
+	},
+}
+
+// at is a figure of the runs with a number of ranks.
+func at(ranks int, of func(Runs) float64) func(Runs) float64 {
+	return func(r Runs) float64 { return of(r.Ranks(ranks)) }
+}
