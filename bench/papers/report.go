@@ -118,8 +118,8 @@ const pageHead = `# The papers' figures, and ours
 
 Each claim of a paper's evaluation that this module makes again: what the paper states, what the
 runs below give, and the reason where they differ.
-The runs are in virtual time, on the models of the papers' testbeds (` + "`rma/sim/netmodel`" + `), so they are
-the same on every computer.
+The runs are in virtual time, on the models of the papers' testbeds (` + "`rma/sim/netmodel`" + `), so they
+are the same on every computer.
 This page is the output of ` + "`rmalock papers --quick --markdown`" + `.
 A row is met if it lies within the tolerance of its class, has a gap if it does not and the reason
 is known, and is red otherwise.
