@@ -26,6 +26,9 @@ type Plan struct {
 	Topology *topo.Topology // nil for one node
 	Faults   []sim.Fault
 	MaxSteps int // as of sim.Search
+	// CPUFar, as of sim.Search, has the CPU's atomics and the network's on one word not atomic
+	// with each other.
+	CPUFar bool
 
 	// As of sim.Search: memory nodes, advances of the clock and by how much, deaths and
 	// successors, and after how many ticks operations have taken effect. An execution in which a rank dies or loses its lease is checked as

@@ -48,7 +48,7 @@ func Replay(p Plan, schedule string) ([]sim.Event, *sim.Failure, error) {
 
 func (p *Plan) search() sim.Search {
 	return sim.Search{
-		Node: p.nodes(), MemoryNodes: p.MemoryNodes, Faults: p.Faults, MaxSteps: p.MaxSteps,
+		Node: p.nodes(), MemoryNodes: p.MemoryNodes, Faults: p.Faults, MaxSteps: p.MaxSteps, CPUFar: p.CPUFar,
 		Ticks: p.Ticks, TickNs: p.TickNs, Crashes: p.Crashes, Rejoins: p.Rejoins, MaxDelay: p.MaxDelay,
 	}
 }

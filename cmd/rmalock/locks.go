@@ -2,6 +2,7 @@ package main
 
 // The locks that the program knows: importing one registers it.
 import (
+	_ "github.com/rmalock/rmalock/alock"
 	_ "github.com/rmalock/rmalock/baseline"
 	_ "github.com/rmalock/rmalock/dmcs"
 	_ "github.com/rmalock/rmalock/dslr"

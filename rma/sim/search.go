@@ -162,20 +162,19 @@ type search struct {
 	mem         uint64 // hash of the memory
 	extra       func() uint64
 	stats       Stats
-	nic         map[uint64]*operation // words between the two halves of a NIC's operation
-	writers     []flagWriter          // of flag words
-	faults      []faultState          // by fault
-	path        []Step                // of the last execution
-	prefix      int                   // steps that this execution has in common with the last
-	homes       []home                // states declared by Comm.Home, in order
-	homed       int                   // of these, in this execution
-	keepers     int                   // ranks that called Comm.Keep
-	memoise     bool                  // ranks called Comm.Memoise
-	start       func()                // of Comm.Start, or nil
-	replaying   bool                  // actions of a memo node are being repeated
-	kept        *keptWords            // by Comm.Keep
-	outside     Snapshotter           // of Comm.Memoise
-	checkpoints []checkpoint          // of the last execution
+	writers     []flagWriter // of flag words
+	faults      []faultState // by fault
+	path        []Step       // of the last execution
+	prefix      int          // steps that this execution has in common with the last
+	homes       []home       // states declared by Comm.Home, in order
+	homed       int          // of these, in this execution
+	keepers     int          // ranks that called Comm.Keep
+	memoise     bool         // ranks called Comm.Memoise
+	start       func()       // of Comm.Start, or nil
+	replaying   bool         // actions of a memo node are being repeated
+	kept        *keptWords   // by Comm.Keep
+	outside     Snapshotter  // of Comm.Memoise
+	checkpoints []checkpoint // of the last execution
 }
 
 // A home is the state that a rank declared by Comm.Home after depth steps.
@@ -348,7 +347,6 @@ func (e *search) begin(memoised bool) {
 	e.exploring, e.mem, e.paused, e.course, e.choices = false, 0, 0, course{}, e.choices[:0]
 	e.homes, e.homed = e.homes[:e.homed], 0
 	e.writers = e.writers[:0]
-	clear(e.nic)
 	clear(e.faults)
 	e.state.Last, e.state.Depth, e.state.Beaten, e.state.Visible, e.state.Timed = -1, 0, -1, false, false
 	if memoised {

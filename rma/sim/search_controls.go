@@ -81,7 +81,7 @@ func (e *search) memoiseRanks(r *rank, outside Snapshotter) {
 		return
 	}
 	_, e.memoise = e.scheduler.(prefixKeeper)
-	e.memoise, e.outside = e.memoise && len(e.Faults) == 0 && !e.CPUFar, outside
+	e.memoise, e.outside = e.memoise && len(e.Faults) == 0, outside
 }
 
 func (e *search) startWith(r *rank, f func()) {

@@ -53,10 +53,19 @@ func (r *rank) waits() bool {
 	return r.state == flushing || r.state == awaiting || r.state == pausing || r.state == sleeping
 }
 
-// taken reports whether the NIC is in the middle of another operation on the word.
+// taken reports whether the NIC is in the middle of another operation on the word: it does
+// one after the other.
 func (e *search) taken(o *operation, word uint64) bool {
-	h := e.nic[word]
-	return e.CPUFar && !o.cpu && h != nil && h != o
+	if !e.CPUFar || o.cpu {
+		return false
+	}
+	half := func(h *operation) bool { return h.half && h != o && h.seg.key(h.Target, h.Disp) == word }
+	for _, r := range e.w.ranks {
+		if slices.ContainsFunc(r.pending, half) || slices.ContainsFunc(r.ghosts, half) {
+			return true
+		}
+	}
+	return false
 }
 
 // doForeign does a step that is no rank's own.

@@ -77,11 +77,7 @@ func (e *search) effect(r *rank, i int) {
 	o := r.pending[i]
 	key := o.seg.key(o.Target, o.Disp+o.next)
 	if e.CPUFar && !o.cpu && !o.half && o.readsAndWrites() {
-		if e.nic == nil {
-			e.nic = map[uint64]*operation{}
-		}
 		o.half, o.seen = true, *o.seg.word(o.Target, o.Disp)
-		e.nic[key] = o
 		r.history += learnt(halfway|o.number, o.seen)
 		if e.tracing {
 			e.note(Event{Rank: r.id, Kind: EventHalf, Seg: o.seg, Target: o.Target, Disp: o.Disp, Op: o.Operation, Before: o.seen})
@@ -89,7 +85,6 @@ func (e *search) effect(r *rank, i int) {
 		return
 	}
 	if o.half { // the second half: what it read may be old
-		delete(e.nic, key)
 		r.history -= learnt(halfway|o.number, o.seen)
 		p := o.seg.word(o.Target, o.Disp)
 		now := *p

@@ -44,10 +44,8 @@ func (e *search) stepsOf(r *rank) bool {
 			continue
 		}
 		word := o.seg.key(o.Target, o.Disp+o.next)
-		if e.CPUFar && !o.cpu {
-			if h := e.nic[word]; h != nil && h != o {
-				continue // the NIC does one operation on a word after the other
-			}
+		if e.taken(o, word) {
+			continue
 		}
 		due := !stops && r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)
 		must = must || due

@@ -1,0 +1,54 @@
+// Package alock is ALock, a lock of ranks that reach it by the CPU and ranks that reach it through
+// the network, of
+//
+//	A. Baran, J. Nelson-Slivon, L. Tseng, R. Palmieri: ALock: Asymmetric Lock Primitive for RDMA
+//	Systems. SPAA 2024 (alock), sections 4 and 5, Algorithms 1 to 4.
+//
+// The atomics of a CPU and of a network card on one word are not atomic with each other (Table 1).
+// So the ranks of the lock's home node, the local cohort, and all others, the remote cohort, have
+// an MCS queue each, whose TAIL one kind of atomics changes alone. The leaders of the two
+// queues compete by Peterson's lock, which needs loads and stores only: the TAILs are its flags.
+// A lock is passed within a cohort as often as the cohort's budget says, then the next
+// rank competes again. No local rank makes an operation of the transport, ever.
+//
+// # Words
+//
+//	word      class  whose memory     values
+//	R_TAIL    far    the lock's home  0, or the last descriptor of the remote queue
+//	L_TAIL    near   the lock's home  0, or the last descriptor of the local queue
+//	VICTIM    plain  the lock's home  1 or 2: the local or the remote cohort yields
+//	L_BUDGET  near   each rank's      -1 while the owner waits; else what is left of the budget
+//	L_NEXT    near   each rank's      0, or the descriptor behind this one
+//	R_BUDGET  flag   each rank's      the same in the remote queue
+//	R_NEXT    flag   each rank's      the same in the remote queue
+//
+// A lock and a slot have a line of 64 bytes each. A rank has MaxHeld slots, each with a descriptor
+// of both kinds, for all locks of a table. A descriptor is named 1 + rank*MaxHeld + slot.
+//
+// # Cost in remote operations
+//
+// For local ranks none. For a remote rank Lock without competition is a FetchAndOp, and a Put and
+// a Get in one doorbell; Unlock is a CompareAndSwap. With a predecessor Lock is the
+// FetchAndOp and a Put, and at a used-up budget the Put and the Get more; with a successor Unlock is
+// a Put, or a CompareAndSwap and a Put if the successor had not linked itself yet. A leader that
+// waits for the other cohort polls two words; other waits are on a rank's own memory.
+//
+// # Fairness
+//
+// In its cohort a rank is first come, first served from the swap of TAIL on. With q ranks of its
+// cohort, budgets B of its own and B' of the other cohort, at most (q/B rounded up + 1) * B'
+// entries of the other cohort come before it, and B' more while other ranks try (TryLock).
+//
+// # Where it differs from the paper
+//
+// NEXT is null whenever its descriptor is not in use, and BUDGET is set to -1 only where there is a
+// predecessor, before that one knows the descriptor. A release that knows its successor makes no
+// CompareAndSwap. The budget of a rank that need not wait is kept in the rank. VICTIM is written by
+// a Put: the public code has a loop of CompareAndSwap, which needs more round trips (docs/errata.md
+// says what a search finds in it). TryLock and deadlines are not in the paper.
+//
+// # Deadlines and death
+//
+// A queued waiter never leaves the queue; with a context that can end, Lock polls TryLock instead of
+// queueing. When a rank dies while it holds or waits, the lock is lost.
+package alock

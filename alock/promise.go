@@ -1,0 +1,75 @@
+package alock
+
+import (
+	"fmt"
+
+	"github.com/rmalock/rmalock/lock"
+)
+
+// Promise is the same for both modes. Acquire is the swap of TAIL, the Put of NEXT, and at a used-up
+// budget the Put of VICTIM and the look at the other TAIL; release the CompareAndSwap of TAIL and
+// the Put of BUDGET. Where a swap is a loop, Bypass holds from the try on that succeeds.
+func (t *Table) Promise(lock.Mode) lock.Promise {
+	p := lock.Promise{Acquire: 4, Release: 2}
+	for id := range min(t.cfg.Locks, t.size) {
+		own, other := t.bounds(id)
+		p.Bypass = max(p.Bypass, own+other)
+		if t.cfg.Locks == 1 { // the cohorts differ from lock to lock
+			p.Bounds = []lock.Bound{
+				{After: 1, Most: own, Of: func(rank int, _ lock.Mode) bool { return t.mates(rank, t.rank, id) }},
+				{After: 1, Most: other, Of: func(rank int, _ lock.Mode) bool { return !t.mates(rank, t.rank, id) }},
+			}
+		}
+	}
+	if !t.w.Caps().NativeSwap {
+		p.Acquire = lock.Unbounded
+	}
+	return p
+}
+
+// mates reports whether two ranks are of one cohort of a lock.
+func (t *Table) mates(a, b, id int) bool {
+	home := t.node[t.Home(id)]
+	return (t.node[a] == home) == (t.node[b] == home)
+}
+
+// bounds are the most entries of ranks of the caller's own cohort, and of the other one, between
+// the swap of TAIL and the end of a Lock. Before the caller are at most all others of its cohort.
+// They, and it, compete once for each budget. A competition lets the other cohort enter as
+// often as its budget says. The first one does so twice, if the other cohort has a budget begun
+// when TAIL is swapped. A try that became the cohort's leader in vain has made one competition more.
+func (t *Table) bounds(id int) (own, other int) {
+	n := 0
+	for r := range t.size {
+		if t.mates(r, t.rank, id) {
+			n++
+		}
+	}
+	mine, theirs := t.budget[local], t.budget[remote]
+	if t.mutex(id).own == remote {
+		mine, theirs = theirs, mine
+	}
+	competitions := (n+int(mine)-1)/int(mine) + 2
+	if n == t.size {
+		competitions = 0
+	}
+	return n - 1, competitions * int(theirs)
+}
+
+// Idle checks that the rank's descriptors are unused and nothing queues at its locks.
+func (t *Table) Idle() error {
+	if t.busy != 0 {
+		return fmt.Errorf("alock: rank %d uses slots %b", t.rank, t.busy)
+	}
+	for disp := range t.w.Words() {
+		word := disp % lineWords
+		queued := word == localTail || word == remoteTail
+		if disp < MaxHeld*lineWords {
+			queued = word == localDescriptor+next || word == remoteDescriptor+next
+		}
+		if v := t.w.Peek(disp); queued && v != null {
+			return fmt.Errorf("alock: %s of rank %d is %d, want null", t.w.Spec().WordName(disp), t.rank, v)
+		}
+	}
+	return nil
+}

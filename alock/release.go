@@ -1,0 +1,43 @@
+package alock
+
+import "github.com/rmalock/rmalock/rma"
+
+// Unlock passes the lock to the successor in its cohort, or leaves it free: Algorithm 2, Unlock.
+func (m *Mutex) Unlock() error {
+	t := m.t
+	k := t.find(m.id)
+	if k < 0 {
+		panic("alock: unlock of unlocked lock")
+	}
+	err := m.leave(k, t.slots[k].budget-1)
+	t.unclaim(k)
+	return err
+}
+
+// leave is qUnlock, Algorithm 3: it takes the descriptor off the cohort's queue, or passes left to
+// the successor. Algorithm 3 tries the CompareAndSwap in any case; here a rank that knows its
+// successor makes none.
+func (m *Mutex) leave(k int, left int64) error {
+	w, me, own := m.t.w, m.t.rank, k*lineWords+m.descriptor
+	succ := w.Peek(own + next)
+	if succ == null {
+		d := named(me, k)
+		last, err := w.CompareAndSwapFlush(null, d, m.home, m.at+m.tail)
+		if err != nil || last == d {
+			return err
+		}
+		if succ, err = w.Await(me, own+next, rma.NotEqual(null)); err != nil {
+			return err
+		}
+	}
+	rank, line := placed(succ)
+	w.Put(left, rank, line+m.descriptor+budget)
+	if err := w.Flush(rank); err != nil {
+		return err
+	}
+	// For the next time: no rank writes NEXT until a swap of TAIL shows the descriptor again.
+	// Flushed here, as that swap would not order it.
+	w.Put(null, me, own+next)
+	w.HandedOver(rank)
+	return w.Flush(me)
+}
