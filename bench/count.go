@@ -39,7 +39,7 @@ func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*opCounts, error) {
 	if err := w.run(int(n)); err != nil {
 		return nil, err
 	}
-	acquires, _ := w.taken(n)
+	acquires, _, _ := w.taken(n)
 	all, err := c.Allgather([]int64{acquires})
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@
 //	         its figure is the total time
 //	clients  what a [Workload] says, such as a [Mix]: skewed or local choices of locks, several
 //	         held at once, memory accesses and computing inside, time to think; in a closed
-//	         loop, or in an open one with a rate of arrivals
+//	         loop, or in an open one with a rate of arrivals; [TPCC] is another
 //
 // [Run] is collective and returns a [Result] at rank 0. [Virtual] runs a whole job in
 // virtual time, with thousands of ranks. A [Sweep] is a set of such runs, a [Store]

@@ -19,13 +19,17 @@ type Keys struct {
 	// HotSet is a share of the locks, those with the lowest ids, that gets the share HotShare
 	// of the draws; the others get the rest. Both are uniform. 0 is no hot set.
 	HotSet, HotShare float64
+	// Power is the exponent of a power law over the locks of each host, more than 1 and at most 3;
+	// hosts are drawn evenly. It is the one of dslr, appendix A.4, by its authors' generator. 0 is
+	// none.
+	Power float64
 }
 
 // maxTheta is the steepest distribution that a paper on these locks has (DSLR's is 3).
 const maxTheta = 3
 
-// ParseKeys reads Keys in text: uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE. Errors
-// wrap ErrConfig.
+// ParseKeys reads Keys in text: uniform, zipf:THETA, scrambled:THETA, power:ALPHA or
+// hot:SET:SHARE. Errors wrap ErrConfig.
 func ParseKeys(text string) (Keys, error) {
 	fields := strings.Split(text, ":")
 	var numbers []float64
@@ -43,12 +47,16 @@ func ParseKeys(text string) (Keys, error) {
 		k.Theta = numbers[0]
 	case fields[0] == "scrambled" && len(numbers) == 1:
 		k.Theta, k.Scrambled = numbers[0], true
+	case fields[0] == "power" && len(numbers) == 1:
+		if k.Power = numbers[0]; k.Power == 0 {
+			k.Power = math.NaN() // 0 is none
+		}
 	case fields[0] == "hot" && len(numbers) == 2:
 		if k.HotSet, k.HotShare = numbers[0], numbers[1]; k.HotSet == 0 {
 			k.HotSet = math.NaN() // 0 is none
 		}
 	default:
-		return Keys{}, fmt.Errorf("keys are %q, want uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE, such as zipf:0.99 or hot:0.2:0.8: %w", text, ErrConfig)
+		return Keys{}, fmt.Errorf("keys are %q, want uniform, zipf:THETA, scrambled:THETA, power:ALPHA or hot:SET:SHARE, such as zipf:0.99 or hot:0.2:0.8: %w", text, ErrConfig)
 	}
 	return k, k.check()
 }
@@ -58,6 +66,8 @@ func (k Keys) String() string {
 	switch {
 	case k.HotSet != 0:
 		return fmt.Sprintf("hot:%g:%g", k.HotSet, k.HotShare)
+	case k.Power != 0:
+		return fmt.Sprintf("power:%g", k.Power)
 	case k.Scrambled:
 		return fmt.Sprintf("scrambled:%g", k.Theta)
 	case k.Theta != 0:
@@ -80,6 +90,10 @@ func (k Keys) check() error {
 	switch {
 	case !(k.Theta >= 0 && k.Theta <= maxTheta):
 		return fmt.Errorf("theta of keys is %g, want 0 to %d: %w", k.Theta, maxTheta, ErrConfig)
+	case k.Power != 0 && !(k.Power > 1 && k.Power <= maxTheta):
+		return fmt.Errorf("alpha of keys is %g, want more than 1 and at most %d: %w", k.Power, maxTheta, ErrConfig)
+	case k.Power != 0 && (k.Theta != 0 || k.Scrambled || k.HotSet != 0):
+		return fmt.Errorf("keys are a power law and something else, want one of them: %w", ErrConfig)
 	case k.HotSet != 0 && !(k.HotSet > 0 && k.HotSet < 1):
 		return fmt.Errorf("hot set of keys is %g of the locks, want more than 0 and less than 1: %w", k.HotSet, ErrConfig)
 	case !(k.HotShare >= 0 && k.HotShare <= 1):
@@ -98,6 +112,8 @@ func (k Keys) over(n int) source {
 	switch {
 	case k.HotSet != 0:
 		return hot{n, k.hot(n), k.HotShare}
+	case k.Power != 0:
+		return newPower(n, k.Power)
 	case k.Scrambled:
 		return newScrambled(n, k.Theta)
 	case k.Theta != 0:
@@ -140,3 +156,27 @@ func (h hot) next(rng *rand.Rand) int {
 	}
 	return h.first + rng.IntN(h.n-h.first)
 }
+
+// power draws numbers by a continuous power law, cut to whole numbers: x is drawn with a density
+// as x^-alpha from 1 to n.
+type power struct {
+	n          int
+	b, inverse float64 // n^(1-alpha), and 1/(1-alpha)
+}
+
+func newPower(n int, alpha float64) power {
+	return power{n, math.Pow(float64(n), 1-alpha), 1 / (1 - alpha)}
+}
+
+func (p power) next(rng *rand.Rand) int {
+	x := math.Pow((p.b-1)*rng.Float64()+1, p.inverse)
+	return min(max(int(x)-1, 0), p.n-1)
+}
+
+// byHome draws a host evenly and one of its locks.
+type byHome struct {
+	at    source // among the locks of a host
+	homes int
+}
+
+func (b byHome) next(rng *rand.Rand) int { return b.at.next(rng)*b.homes + rng.IntN(b.homes) }

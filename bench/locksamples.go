@@ -20,9 +20,16 @@ type lockBucket struct {
 	ps   int64
 }
 
+// mostLockBuckets bounds the memory of lockSamples: locks that come first later than that are
+// acquired too rarely to be shown.
+const mostLockBuckets = 1 << 20
+
 // record counts a time.
 func (s lockSamples) record(lock int, ns int64) {
-	s[lockBucket{lock, bucket(max(1000*ns, 1))}]++
+	k := lockBucket{lock, bucket(max(1000*ns, 1))}
+	if n := s[k]; n > 0 || len(s) < mostLockBuckets {
+		s[k] = n + 1
+	}
 }
 
 // encode is the inverse of merge.

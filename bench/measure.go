@@ -17,6 +17,7 @@ type measurement struct {
 	insideNs int64   // in critical sections; each sample counts for the acquires up to the next
 
 	visits int64 // acquires in groups, as the workload has them
+	aborts int64 // attempts at visits that failed
 	byLock lockSamples
 }
 
@@ -71,7 +72,7 @@ func (m *measurement) measure(c rma.Comm, w runner, cfg *Config) (err error) {
 	if cfg.Mode != Latency {
 		m.spanNs = c.Now() - begin
 	}
-	m.acquires, m.byLock = w.taken(m.visits)
+	m.acquires, m.aborts, m.byLock = w.taken(m.visits)
 	return nil
 }
 

@@ -122,6 +122,9 @@ func (r *Result) writeVisits(b *strings.Builder) {
 		fmt.Fprintf(b, ", of %.6g that were to begin", r.Offered)
 	}
 	b.WriteByte('\n')
+	if r.Aborts > 0 {
+		fmt.Fprintf(b, "aborts      %.3g per visit: it gave way, or lost a lease, and began again\n", r.Aborts)
+	}
 	for i, l := range r.Busiest[:min(3, len(r.Busiest))] {
 		title := ""
 		if i == 0 {

@@ -61,6 +61,7 @@ type Result struct {
 	Offered         float64     `json:"offered_per_second,omitempty"` // Config.Rate, in visits
 	Visits          int64       `json:"visits,omitempty"`             // of all ranks
 	VisitsPerSecond float64     `json:"visits_per_second,omitempty"`  // of all ranks
+	Aborts          float64     `json:"aborts_per_visit,omitempty"`   // attempts that gave way, or lost a lease
 	CDF             []Step      `json:"latency_cdf,omitempty"`        // of the ns of a visit
 	ShareCDF        []Step      `json:"share_cdf,omitempty"`          // of the ranks' shares; 1 is an even one
 	RankTimes       []Times     `json:"latency_per_rank,omitempty"`   // of the visits of each rank

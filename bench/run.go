@@ -27,6 +27,13 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
+	if s, ok := cfg.Workload.(Sized); ok {
+		homes := c.Size()
+		if c.MemoryNodes() > 0 {
+			homes = c.MemoryNodes()
+		}
+		cfg.Locks = s.Table(homes)
+	}
 	c, err := cfg.bound(c)
 	if err != nil {
 		return nil, err
@@ -60,7 +67,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits, collected})
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits, m.aborts, collected})
 	if err != nil || c.Rank() != 0 {
 		return nil, err
 	}
@@ -75,9 +82,9 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	res := newResult(c, &cfg, &lck)
 	res.Cores, res.Oversubscribed, res.GOGC = where.cores, where.oversubscribed, gogc()
 	for r := range c.Size() {
-		res.NumGC += sums[6*r+5]
+		res.NumGC += sums[7*r+6]
 	}
-	res.gather(sums, 6, byRank, all, byLock)
+	res.gather(sums, 7, byRank, all, byLock)
 	res.count(t)
 	return res, nil
 }
@@ -98,20 +105,22 @@ func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
 }
 
 // gather fills in what follows from the acquires, the span, the busy time, the time in
-// critical sections and the visits of each rank, the first five of per words in sums, and from
+// critical sections, the visits and the aborts of each rank, the first six of per words in sums, and from
 // the samples. In mode clients these are by rank and by lock, otherwise together.
 func (r *Result) gather(sums []int64, per int, byRank []samples, all samples, byLock lockSamples) {
-	var longest, busy, inside, visits int64
+	var longest, busy, inside, visits, aborts int64
 	for ; len(sums) > 0; sums = sums[per:] {
 		r.PerRank = append(r.PerRank, sums[0])
 		longest = max(longest, sums[1])
 		busy += sums[2]
 		inside += sums[3]
 		visits += sums[4]
+		aborts += sums[5]
 	}
 	r.throughput(longest)
 	if r.Mode == Clients {
 		r.Visits, r.VisitsPerSecond = visits, float64(visits)/r.Seconds
+		r.Aborts = float64(aborts) / float64(max(1, visits))
 		r.spread(all, byRank, byLock)
 	}
 	r.latency(all.histogram())

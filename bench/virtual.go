@@ -314,7 +314,7 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 		return nil, err
 	}
 	found, traffic := p.tally, elapsed(c).Minus(p.before)
-	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits})
+	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits, m.aborts})
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +329,7 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	for _, s := range p.byRank {
 		p.ps.add(s)
 	}
-	res.gather(sums, 5, p.byRank, p.ps, p.byLock)
+	res.gather(sums, 6, p.byRank, p.ps, p.byLock)
 	res.count(&opCounts{acquires: res.Acquires, sum: found})
 	res.Network = network(&traffic, res.Acquires)
 	res.Polls = res.Network["poll.rank"] + res.Network["poll.memory"]

@@ -36,10 +36,12 @@ type visitor struct {
 	shared   bool    // the lock has a shared mode
 	visits   int64   // since begin
 	acquires int64   // in them
+	aborts   int64   // of them
 	measured bool    // begin was called
 	gapNs    float64 // mean time between arrivals; 0 for a closed loop
 	arrival  float64 // ns, of the next visit; 0 before the first
 	acquired []int64 // ns, when each lock of a sampled visit was acquired
+	lost     []bool  // which locks of the last release other ranks had taken over
 }
 
 // newVisitor opens the locks on the Comm locks, which may count operations, and the data on
@@ -62,7 +64,7 @@ func newVisitor(c, locks rma.Comm, lck *Lock, cfg *Config) (*visitor, error) {
 	node, ranks := c.Node(), lock.HostsOf(table) == rma.Ranks
 	v.rng = choices(c, cfg)
 	v.client, err = cfg.Workload.Client(Site{
-		Rank: c.Rank(), Ranks: c.Size(), Locks: table.Len(), Readers: cfg.Readers, Rand: choices(c, cfg),
+		Rank: c.Rank(), Ranks: c.Size(), Locks: table.Len(), Homes: lock.HomesOf(table, c), Readers: cfg.Readers, Rand: choices(c, cfg),
 		Local: func(id int) bool { return ranks && node.Has(table.Home(id)) },
 	})
 	return v, agree(c, cfg, err)
@@ -72,10 +74,12 @@ func (v *visitor) active() bool { return true }
 
 // begin ends the warm-up. Arrivals of an open loop begin anew.
 func (v *visitor) begin() {
-	v.visits, v.acquires, v.arrival, v.measured = 0, 0, 0, true
+	v.visits, v.acquires, v.aborts, v.arrival, v.measured = 0, 0, 0, 0, true
 }
 
-func (v *visitor) taken(int64) (int64, lockSamples) { return v.acquires, v.byLock }
+func (v *visitor) taken(int64) (acquires, aborts int64, byLock lockSamples) {
+	return v.acquires, v.aborts, v.byLock
+}
 
 func (v *visitor) free() error {
 	if err := v.table.Free(); err != nil {
@@ -89,13 +93,7 @@ func (v *visitor) run(n int) error {
 	for range n {
 		v.draw()
 		v.arrive()
-		if err := v.lock(); err != nil {
-			return err
-		}
-		if err := v.work(); err != nil {
-			return err
-		}
-		if err := v.release(); err != nil {
+		if _, err := v.visit(false); err != nil {
 			return err
 		}
 		v.pause(v.next.Think.Nanoseconds())
@@ -109,21 +107,7 @@ func (v *visitor) sample() (t timing, err error) {
 	if begin == 0 {
 		begin = v.c.Now()
 	}
-	v.acquired = append(v.acquired[:0], v.c.Now())
-	for _, a := range v.next.Locks {
-		if err := v.table.Lock(v.ctx, a.Lock, a.Mode); err != nil {
-			return t, err
-		}
-		v.acquired = append(v.acquired, v.c.Now())
-	}
-	got := v.acquired[len(v.acquired)-1]
-	if err := v.work(); err != nil {
-		return t, err
-	}
-	if v.next.Accesses > 0 || v.next.Inside > 0 {
-		t.inside = v.c.Now() - got
-	}
-	if err := v.release(); err != nil {
+	if t.inside, err = v.visit(true); err != nil {
 		return t, err
 	}
 	t.now = v.c.Now()
@@ -135,6 +119,45 @@ func (v *visitor) sample() (t timing, err error) {
 	}
 	v.pause(v.next.Think.Nanoseconds())
 	return t, nil
+}
+
+// visit makes the visit that was drawn, from its first Lock to its last Unlock, until it
+// succeeds. With timed it notes when it acquired each lock, and returns the time between
+// acquire and release, of the attempt that succeeded.
+func (v *visitor) visit(timed bool) (insideNs int64, err error) {
+	for failures := 0; ; failures++ {
+		held, err := v.attempt(timed)
+		if err != nil {
+			return 0, err
+		}
+		all := held == len(v.next.Locks)
+		if all {
+			begin := int64(0)
+			works := timed && (v.next.Accesses > 0 || v.next.Inside > 0)
+			if works {
+				begin = v.acquired[held]
+			}
+			if err := v.work(); err != nil {
+				return 0, err
+			}
+			if works {
+				insideNs = v.c.Now() - begin
+			}
+		}
+		if all && v.next.Fails > failures {
+			err = v.abandon()
+			all = false
+		} else {
+			var lost bool
+			lost, err = v.release(held)
+			all = all && !lost
+		}
+		if all || err != nil {
+			return insideNs, err
+		}
+		v.aborts++
+		v.restart(failures)
+	}
 }
 
 // draw draws the next visit.
@@ -162,25 +185,102 @@ func (v *visitor) arrive() int64 {
 	return at
 }
 
-// lock acquires the visit's locks.
-func (v *visitor) lock() error {
-	for _, a := range v.next.Locks {
-		if err := v.table.Lock(v.ctx, a.Lock, a.Mode); err != nil {
-			return err
+// attempt acquires the visit's locks, and returns how many it has: fewer where one of them had
+// it give way.
+func (v *visitor) attempt(timed bool) (held int, err error) {
+	if timed {
+		v.acquired = append(v.acquired[:0], v.c.Now())
+	}
+	for i, a := range v.next.Locks {
+		err := v.take(a)
+		switch {
+		case err == nil || errors.Is(err, lock.ErrOwnerDied): // data here is never half written
+		case errors.Is(err, lock.ErrGiveWay):
+			return i, nil
+		default:
+			return i, err
 		}
+		if timed {
+			v.acquired = append(v.acquired, v.c.Now())
+		}
+	}
+	return len(v.next.Locks), nil
+}
+
+// take acquires one lock, for as many leases as the visit wants.
+func (v *visitor) take(a Acquire) error {
+	if v.next.Leases > 1 {
+		if t, ok := tableAs[leaser](v.table); ok {
+			return t.LockFor(v.ctx, a.Lock, a.Mode, v.next.Leases)
+		}
+	}
+	return v.table.Lock(v.ctx, a.Lock, a.Mode)
+}
+
+// A leaser is a table with leases of several slots.
+type leaser interface {
+	LockFor(ctx context.Context, id int, mode lock.Mode, slots int) error
+}
+
+// An abandoner is a table whose locks a rank may keep as if it had died with them.
+type abandoner interface{ Abandon(id int) }
+
+// tableAs is a table, or one that it unwraps to, as another type.
+func tableAs[T any](t lock.Table) (T, bool) {
+	for {
+		if as, ok := t.(T); ok {
+			return as, true
+		}
+		u, ok := t.(interface{ Unwrap() lock.Table })
+		if !ok {
+			var none T
+			return none, false
+		}
+		t = u.Unwrap()
+	}
+}
+
+// release releases the first of the visit's locks, the last one of them first, and reports
+// whether other ranks had taken one over.
+func (v *visitor) release(held int) (lost bool, err error) {
+	v.lost = v.lost[:0]
+	for range v.next.Locks {
+		v.lost = append(v.lost, false)
+	}
+	for i := held - 1; i >= 0; i-- {
+		a := v.next.Locks[i]
+		err := v.table.Unlock(a.Lock, a.Mode)
+		if errors.Is(err, lock.ErrLeaseLost) {
+			v.lost[i], lost = true, true
+		} else if err != nil {
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// abandon keeps the visit's locks as a client that dies does.
+func (v *visitor) abandon() error {
+	t, ok := tableAs[abandoner](v.table)
+	if !ok {
+		return fmt.Errorf("lock %q has no method Abandon, so that no visit can fail and keep its locks: %w", v.cfg.Lock, ErrConfig)
+	}
+	for _, a := range v.next.Locks {
+		t.Abandon(a.Lock)
 	}
 	return nil
 }
 
-// release releases the locks, the last one first.
-func (v *visitor) release() error {
-	for i := len(v.next.Locks) - 1; i >= 0; i-- {
-		a := v.next.Locks[i]
-		if err := v.table.Unlock(a.Lock, a.Mode); err != nil {
-			return err
-		}
-	}
-	return nil
+// The pause after a visit that failed is random, up to a bound that doubles: appendix A.3 of
+// dslr.
+const (
+	restartFirst = 10_000     // ns
+	restartLast  = 10_000_000 // ns
+)
+
+// restart pauses before another attempt.
+func (v *visitor) restart(failures int) {
+	v.pause(v.rng.Int64N(int64(min(restartFirst<<min(failures, 20), restartLast)) + 1))
 }
 
 // work is what is done with the locks held.
@@ -203,35 +303,75 @@ func (v *visitor) work() error {
 	return nil
 }
 
+// verifyTries bounds the attempts of a visit in verify: with leases shorter than that takes it
+// might never succeed.
+const verifyTries = 20
+
 // verify checks that the locks exclude, in visits after the measured ones: exclusive holders
 // raise the locks' counters without atomics, so that increments are lost if two of them are in;
-// for shared holders the counters must not change. Collective.
+// for shared holders the counters must not change. Locks of which a holder lost its lease are left
+// out. Collective.
 func (v *visitor) verify() error {
 	v.gapNs = 0
-	made := samples{} // increments by lock
+	made, unsure := samples{}, samples{} // increments by lock; losses by lock
 	var wrong error
 	for range min(max(v.visits/10, 10), 1000) {
 		v.draw()
-		if err := v.lock(); err != nil {
-			return err
-		}
-		for _, a := range v.next.Locks {
-			n, err := v.touch(a)
-			if errors.Is(err, ErrExclusion) {
-				wrong = err // the ranks go on together
-			} else if err != nil {
+		for try := range verifyTries {
+			held, err := v.attempt(false)
+			if err != nil {
 				return err
 			}
-			made[int64(a.Lock)] += n
-		}
-		if err := v.release(); err != nil {
-			return err
+			var found []error
+			for _, a := range v.next.Locks[:held] {
+				n, err := v.touch(a)
+				if err != nil && !errors.Is(err, ErrExclusion) {
+					return err
+				}
+				found = append(found, err)
+				made[int64(a.Lock)] += n
+			}
+			lost, err := v.release(held)
+			if err != nil {
+				return err
+			}
+			for i, a := range v.next.Locks[:held] {
+				if v.lost[i] {
+					unsure[int64(a.Lock)]++
+				} else if found[i] != nil {
+					wrong = found[i] // the ranks go on together
+				}
+			}
+			if held == len(v.next.Locks) && !lost {
+				break
+			}
+			v.restart(try)
 		}
 	}
 	if err := agree(v.c, v.cfg, wrong); err != nil {
 		return err
 	}
+	unsure, err := v.union(unsure)
+	if err != nil {
+		return err
+	}
+	for id := range unsure {
+		delete(made, id)
+	}
 	return agree(v.c, v.cfg, v.compare(made))
+}
+
+// union adds up the samples of all ranks. Collective.
+func (v *visitor) union(mine samples) (samples, error) {
+	return rma.Combine(v.c, mine.encode(), func(all [][]byte) (samples, error) {
+		sum := samples{}
+		for _, b := range all {
+			if err := sum.merge(b); err != nil {
+				return nil, err
+			}
+		}
+		return sum, nil
+	})
 }
 
 // increments are those of one lock's counter.

@@ -15,9 +15,9 @@ type runner interface {
 	begin()       // ends the warm-up
 	run(n int) error
 	sample() (timing, error) // run(1), timed
-	// taken is the number of acquires since begin, in so many runs, and their times by lock, nil
-	// where they are not kept.
-	taken(runs int64) (acquires int64, byLock lockSamples)
+	// taken is the number of acquires since begin, in so many runs, of attempts that failed, and
+	// the times by lock, nil where they are not kept.
+	taken(runs int64) (acquires, aborts int64, byLock lockSamples)
 	// verify checks the data that the workload has changed. Collective.
 	verify() error
 	free() error // collective
@@ -105,7 +105,9 @@ func (w *worker) free() error {
 
 func (w *worker) begin() {}
 
-func (w *worker) taken(runs int64) (int64, lockSamples) { return runs, nil }
+func (w *worker) taken(runs int64) (acquires, aborts int64, byLock lockSamples) {
+	return runs, 0, nil
+}
 
 func (w *worker) active() bool { return w.cfg.Mode != Latency || w.c.Rank() == 0 }
 

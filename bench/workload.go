@@ -20,10 +20,18 @@ type Workload interface {
 	Client(s Site) (Client, error)
 }
 
+// A Sized workload says how many locks it wants.
+type Sized interface {
+	Workload
+	// Table is the number of locks on so many hosts.
+	Table(homes int) int
+}
+
 // A Site is the place of a client in a run.
 type Site struct {
 	Rank, Ranks int               // of the client, and their number
 	Locks       int               // in the table
+	Homes       int               // hosts that the locks go round: lock id is at host id modulo Homes
 	Readers     float64           // Config.Readers
 	Local       func(id int) bool // whether a lock's home is on the client's node
 	Rand        *rand.Rand        // for all of the client's choices: equal seeds, equal visits
@@ -37,7 +45,9 @@ type Client interface {
 }
 
 // A Visit acquires its locks in their order, works, and releases them, the last one first.
-// Clients that acquire locks in another order than that of ids may wait for each other for ever.
+// Clients that acquire locks in another order than that of ids may wait for each other for ever,
+// unless the lock has one of them give way: then the visit lets all go, pauses, and begins again,
+// as it does if it has lost the lease of one.
 type Visit struct {
 	Locks []Acquire
 	// Accesses is the number of memory accesses at the home of each lock while all are held,
@@ -45,6 +55,9 @@ type Visit struct {
 	Accesses int
 	Inside   time.Duration // of computing while all locks are held, after the accesses
 	Think    time.Duration // after the releases
+	Leases   int           // that each lock is taken for, where a lock has leases of several slots; 0 means 1
+	// Fails is how many attempts end without a release, as if the client had died with its locks.
+	Fails int
 }
 
 // An Acquire is a lock and its mode.
@@ -89,6 +102,8 @@ func (m Mix) Check(locks int) error {
 		return err
 	}
 	switch {
+	case m.Keys.Power > 0 && m.Local > 0:
+		return fmt.Errorf("keys %s are drawn at each host alike, so there is no share of local ones: %w", m.Keys, ErrConfig)
 	case !(m.Local >= 0 && m.Local <= 1):
 		return fmt.Errorf("share of local locks is %g, want 0 to 1: %w", m.Local, ErrConfig)
 	case m.Together < 0 || m.Together > m.Keys.distinct(locks):
@@ -105,7 +120,11 @@ func (m Mix) Check(locks int) error {
 func (m Mix) Client(s Site) (Client, error) {
 	c := &mixClient{Mix: m, rng: s.Rand, readers: share(s.Readers)}
 	c.Together = max(1, m.Together)
-	if m.Local == 0 {
+	switch {
+	case m.Keys.Power > 0:
+		c.keys = byHome{m.Keys.over(max(1, s.Locks/s.Homes)), s.Homes}
+		return c, nil
+	case m.Local == 0:
 		c.keys = m.Keys.over(s.Locks)
 		return c, nil
 	}

@@ -43,7 +43,7 @@ func newBench() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)
-	leave(cmd, workloads, clientFlags...)
+	leave(cmd, workloads, append(clientFlags, tpccFlags...)...)
 	return describe(cmd, append(simulatedFlags, memoryFlag, mnFlag, tokenFlag, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
 }
 
@@ -78,7 +78,7 @@ func modeNames() []string {
 	for _, m := range bench.Modes() {
 		out = append(out, string(m))
 	}
-	return out
+	return append(out, tpcc)
 }
 
 // check reports what is wrong with the flags and lists the runs. In an MPI job all of them
@@ -108,6 +108,9 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	}
 	for _, m := range o.modes {
 		o.sweep.Modes = append(o.sweep.Modes, bench.Mode(m))
+	}
+	if err := o.clients.checkTPCC(cmd, &o.sweep); err != nil {
+		return nil, err
 	}
 	if err := o.clients.check(cmd, &o.sweep); err != nil {
 		return nil, err
@@ -205,7 +208,7 @@ func (o *benchOptions) runHere(p bench.Point, progress func(float64)) (*bench.Re
 			return nil, err
 		}
 		v.Progress = progress
-		if p.Config.Locks > 1 {
+		if p.Config.Locks > 1 || p.Config.Mode == bench.Clients {
 			p.Config.Memory = memoryOf(p.Ranks)
 		}
 		res, err := v.Run(p.Config)
@@ -226,7 +229,7 @@ func (o *benchOptions) runHere(p bench.Point, progress func(float64)) (*bench.Re
 
 // measure makes a run. Collective.
 func (o *benchOptions) measure(c rma.Comm, cfg bench.Config) (res *bench.Result, err error) {
-	if cfg.Locks > 1 {
+	if cfg.Locks > 1 || cfg.Mode == bench.Clients {
 		here := c.Size()
 		if o.backend.name == processes {
 			here = len(c.Node().Ranks)

@@ -22,29 +22,89 @@ type clients struct {
 	accesses      []int
 	inside, think []time.Duration
 	rates         []float64
+
+	warehouses   []int
+	scans, fails []float64 // percent
+	hold, slot   time.Duration
 }
+
+// tpcc is the mode in which clients make the transactions of TPC-C.
+const tpcc = "tpcc"
+
+// tpccFlags are the flags of mode tpcc beside --inside and --think.
+var tpccFlags = []string{"warehouses", "scans", "hold", "slot", "fails"}
 
 // clientFlags are the flags of clients.
 var clientFlags = []string{"keys", "locality", "together", "accesses", "inside", "think", "rate"}
 
 func (l *clients) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&l.keys, "keys", []string{"uniform"}, "how often each lock is acquired: uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE")
-	complete(cmd, "keys", "uniform", "zipf:0.99", "scrambled:0.99", "hot:0.2:0.8")
+	f.StringSliceVar(&l.keys, "keys", []string{"uniform"}, "how often each lock is acquired: uniform, zipf:THETA, scrambled:THETA, power:ALPHA or hot:SET:SHARE")
+	complete(cmd, "keys", "uniform", "zipf:0.99", "scrambled:0.99", "power:2", "hot:0.2:0.8")
 	f.Float64SliceVar(&l.locality, "locality", nil, "`percent` of acquires of locks whose home is on the rank's own node (default: no such rule)")
 	f.IntSliceVar(&l.together, "together", []int{1}, "locks held at once, acquired in the order of their ids")
 	f.IntSliceVar(&l.accesses, "accesses", []int{0}, "memory accesses at a lock's home while it is held, one after the other")
 	f.DurationSliceVar(&l.inside, "inside", []time.Duration{0}, "`times` to compute while locks are held, after the accesses")
 	f.DurationSliceVar(&l.think, "think", []time.Duration{0}, "`times` between the release of locks and the next visit")
 	f.Float64SliceVar(&l.rates, "rate", nil, "`visits` that begin in a second, those of all ranks together (default: a closed loop)")
+	f.IntSliceVar(&l.warehouses, "warehouses", []int{1}, "mode tpcc: warehouses of each host of locks")
+	f.Float64SliceVar(&l.scans, "scans", []float64{0}, "mode tpcc: `percent` of transactions that scan a table")
+	f.DurationVar(&l.hold, "hold", 0, "mode tpcc: time that a scan shares its table's lock")
+	f.DurationVar(&l.slot, "slot", 0, "mode tpcc: lease of a slot; a scan takes as many slots as it needs (default: one)")
+	f.Float64SliceVar(&l.fails, "fails", []float64{0}, "mode tpcc: `percent` of attempts that end and keep their locks for ever")
 	for _, name := range []string{"locality", "rate"} {
 		f.Lookup(name).DefValue = "" // the text has it
 	}
 }
 
+// checkTPCC puts the workloads of mode tpcc, if it is wanted, into a sweep: mode clients with the
+// transactions of TPC-C.
+func (l *clients) checkTPCC(cmd *cobra.Command, s *bench.Sweep) error {
+	at := slices.Index(s.Modes, tpcc)
+	if at < 0 {
+		for _, name := range tpccFlags {
+			if cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s goes with --mode %s; see rmalock help %s", name, tpcc, workloads)
+			}
+		}
+		return nil
+	}
+	if slices.Contains(s.Modes, bench.Clients) {
+		return fmt.Errorf("--mode has %s and %s, want one of them", tpcc, bench.Clients)
+	}
+	for _, name := range clientFlags {
+		if cmd.Flags().Changed(name) && name != "inside" && name != "think" {
+			return fmt.Errorf("--%s goes with --mode %s; see rmalock help %s", name, bench.Clients, workloads)
+		}
+	}
+	if cmd.Flags().Changed("locks") || cmd.Flags().Changed("writers") {
+		return fmt.Errorf("--locks and --writers go with the other modes: TPC-C says which locks there are, and which are shared")
+	}
+	out := []bench.TPCC{{}}
+	out = bench.Each(out, l.warehouses, func(w *bench.TPCC, n int) { w.Warehouses = n })
+	out = bench.Each(out, l.scans, func(w *bench.TPCC, percent float64) {
+		if w.Scans = percent / 100; w.Scans > 0 {
+			w.Hold, w.Lease = l.hold, l.slot
+		} else {
+			w.Hold, w.Lease = 0, 0
+		}
+	})
+	out = bench.Each(out, l.fails, func(w *bench.TPCC, percent float64) { w.Fails = percent / 100 })
+	out = bench.Each(out, l.inside, func(w *bench.TPCC, d time.Duration) { w.Inside = d })
+	out = bench.Each(out, l.think, func(w *bench.TPCC, d time.Duration) { w.Think = d })
+	for _, w := range out {
+		s.Workloads = append(s.Workloads, w)
+	}
+	s.Modes[at] = bench.Clients
+	return nil
+}
+
 // check reports what is wrong with the flags and puts the workloads into a sweep with mode
 // clients.
 func (l *clients) check(cmd *cobra.Command, s *bench.Sweep) error {
+	if len(s.Workloads) > 0 {
+		return nil
+	}
 	if !slices.Contains(s.Modes, bench.Clients) {
 		for _, name := range clientFlags {
 			if cmd.Flags().Changed(name) {

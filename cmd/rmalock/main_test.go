@@ -205,7 +205,7 @@ func TestManual(t *testing.T) {
 			}
 			seen[m[1]] = true
 		}
-		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || !seen["--keys"] || len(seen) != 39) {
+		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || !seen["--keys"] || len(seen) != 44) {
 			t.Errorf("%s has flags %v", name, seen)
 		}
 	}
