@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,14 +15,21 @@ import (
 	"github.com/rmalock/rmalock/rma/inproc"
 )
 
-// onWindow are the locks that run on any backend.
-var onWindow = []string{"fompi-spin", "fompi-rw", "fompi-rw-local", "ompi-rw"}
+// onWindow are the locks that run on any backend, and whose words are 0 at rest.
+var onWindow = []string{"fompi-spin", "fompi-rw", "fompi-rw-local", "ompi-rw", "caslock", "retry-on-fail", "retry-on-fail, undo"}
 
 // open opens a table by its name.
 func open(t *testing.T, c rma.Comm, name string, cfg Config) (lock.Table, error) {
 	t.Helper()
-	if name == "fompi-spin" {
+	switch name {
+	case "fompi-spin":
 		return NewSpin(c, cfg)
+	case "caslock":
+		return NewCASLock(c, cfg, Keep)
+	case "retry-on-fail":
+		return NewRetryOnFail(c, cfg, Keep)
+	case "retry-on-fail, undo":
+		return NewRetryOnFail(c, cfg, UndoAndRetry)
 	}
 	for v, about := range variants {
 		if about.name == name {
@@ -40,6 +48,15 @@ var runs = []struct {
 	{"2 ranks", func(f func(rma.Comm) error) error { return inproc.Run(2, f) }},
 	{"8 ranks", func(f func(rma.Comm) error) error { return inproc.Run(8, f) }},
 	{"2 nodes of 2", func(f func(rma.Comm) error) error { return inproc.RunNodes(2, 2, f) }},
+	{"4 ranks, 2 memory nodes", inproc.Job{Nodes: 2, PerNode: 2, MemoryNodes: 2}.Run},
+}
+
+// homes is the number of hosts that a lock's words may be at.
+func homes(c rma.Comm, name string) int {
+	if onRanks := name == "fompi-spin" || strings.Contains(name, "-rw"); onRanks || c.MemoryNodes() == 0 {
+		return c.Size()
+	}
+	return c.MemoryNodes()
 }
 
 // forAll runs f on every machine with every lock.
@@ -63,7 +80,7 @@ func atRest(c rma.Comm, tab lock.Table) error {
 	}
 	var err error
 	w := window(tab)
-	for r := range c.Size() {
+	for r := range w.Size() {
 		for d := range w.Words() {
 			v, e := w.GetFlush(r, d)
 			spec := w.Spec()
@@ -76,8 +93,11 @@ func atRest(c rma.Comm, tab lock.Table) error {
 }
 
 func window(tab lock.Table) *rma.Window {
-	if s, ok := tab.(*Spin); ok {
-		return s.w
+	switch t := tab.(type) {
+	case *Spin:
+		return t.w
+	case *CASLock:
+		return t.w
 	}
 	return tab.(*RW).w
 }
@@ -106,10 +126,10 @@ func (in *inside) read() error {
 // TestExclusion: writers are alone, and see each other's data.
 func TestExclusion(t *testing.T) {
 	const locks, rounds = 3, 200
-	for _, backoff := range []Backoff{{}, {BaseNs: 1000, MaxNs: 8000}} {
+	for _, backoff := range []Backoff{{}, {BaseNs: 1000, MaxNs: 8000}, {1000, 4000, Full}, {1000, 4000, Added}} {
 		var in [locks]inside
 		forAll(t, func(c rma.Comm, name string) error {
-			tab, err := open(t, c, name, Config{Locks: locks, Home: c.Size() - 1, Backoff: backoff})
+			tab, err := open(t, c, name, Config{Locks: locks, Home: homes(c, name) - 1, Backoff: backoff})
 			if err != nil {
 				return err
 			}
@@ -215,7 +235,7 @@ func TestTryAndDeadline(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 1 {
-			before, err := words(tab, c.Size())
+			before, err := words(tab)
 			if err != nil {
 				return err
 			}
@@ -238,7 +258,7 @@ func TestTryAndDeadline(t *testing.T) {
 					return fmt.Errorf("LockAll with a deadline: %v", err)
 				}
 			}
-			after, err := words(tab, c.Size())
+			after, err := words(tab)
 			if err != nil || fmt.Sprint(before) != fmt.Sprint(after) {
 				return fmt.Errorf("the words were %v and are %v (%v)", before, after, err)
 			}
@@ -262,10 +282,10 @@ func TestTryAndDeadline(t *testing.T) {
 }
 
 // words are all words of a table.
-func words(tab lock.Table, ranks int) ([]int64, error) {
+func words(tab lock.Table) ([]int64, error) {
 	w := window(tab)
 	var all []int64
-	for r := range ranks {
+	for r := range w.Size() {
 		for d := range w.Words() {
 			v, err := w.GetFlush(r, d)
 			if err != nil {

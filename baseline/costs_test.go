@@ -41,6 +41,7 @@ func TestCosts(t *testing.T) {
 	all := func(tab lock.Table) error { return tab.(*RW).LockAll(ctx) }
 	unall := func(tab lock.Table) error { return tab.(*RW).UnlockAll() }
 	cas, acc, fao := ops{cas: 1}, ops{acc: 1}, ops{fao: 1}
+	spins := []step{{"X", take(0, x), cas}, {"unX", give(0, x), cas}, {"S", take(0, s), fao}, {"unS", give(0, s), fao}}
 	reader := []step{{"S", take(0, s), fao}, {"unS", give(0, s), acc}}
 	wholeTable := []step{{"ALL", all, fao}, {"unALL", unall, acc}}
 	for name, steps := range map[string][]step{
@@ -51,7 +52,10 @@ func TestCosts(t *testing.T) {
 			{"unX with another one held", give(0, x), acc},
 			{"unX", give(2, x), ops{acc: 2}},
 		}, reader...), wholeTable...),
-		"fompi-rw-local": append([]step{{"X", take(0, x), cas}, {"unX", give(0, x), acc}}, reader...),
+		"caslock":             spins,
+		"retry-on-fail":       spins,
+		"retry-on-fail, undo": {{"X", take(0, x), cas}, {"unX", give(0, x), fao}, {"S", take(0, s), fao}, {"unS", give(0, s), fao}},
+		"fompi-rw-local":      append([]step{{"X", take(0, x), cas}, {"unX", give(0, x), acc}}, reader...),
 		"ompi-rw": append(append([]step{
 			{"X", take(0, x), ops{fao: 1, cas: 1}},
 			{"X with another one held", take(2, x), ops{fao: 1, cas: 1}},
@@ -97,6 +101,9 @@ func TestCostsOfWaiting(t *testing.T) {
 		{"fompi-rw", holdAll, lock.Exclusive, ops{fao: 1, acc: 1}},
 		{"fompi-rw", holdX, lock.Shared, ops{fao: 1, acc: 1}},
 		{"fompi-rw-local", holdX, lock.Exclusive, ops{cas: 1}},
+		{"caslock", holdX, lock.Exclusive, ops{cas: 1}},
+		{"caslock", holdX, lock.Shared, ops{fao: 1, acc: 1}},
+		{"caslock", holdS, lock.Exclusive, ops{cas: 1}},
 		{"ompi-rw", holdX, lock.Exclusive, ops{fao: 1, cas: 1, acc: 1}},
 		{"ompi-rw", holdAll, lock.Exclusive, ops{fao: 1, acc: 1}},
 	} {
@@ -128,6 +135,7 @@ func TestCostsOfWaiting(t *testing.T) {
 }
 
 func holdX(tab lock.Table) error   { return tab.Lock(context.Background(), 0, lock.Exclusive) }
+func holdS(tab lock.Table) error   { return tab.Lock(context.Background(), 0, lock.Shared) }
 func holdAll(tab lock.Table) error { return tab.(*RW).LockAll(context.Background()) }
 
 // TestWaitingReader: foMPI's reader adds its 2 once and polls by Get; Open MPI's

@@ -5,6 +5,14 @@
 //	HPDC 2016 (rma-rw)
 //
 // compares with in section 5, the like of Open MPI, and MPI's own MPI_Win_lock.
+// Then there are those that
+//
+//	D. Y. Yoon, M. Chowdhury, B. Mozafari: Distributed Lock Management with RDMA:
+//	Decentralization without Starvation. SIGMOD 2018 (dslr)
+//
+// and DecLock (declock) compare with in their sections 6.1. Their words are on the job's memory
+// nodes if it has some.
+//
 // They are correct locks, and kept as their authors made them: simple, unfair, and
 // with every waiter polling the lock's home. docs/locks has a page for each.
 //
@@ -16,6 +24,8 @@
 //	                                     S 1 Get per poll
 //	ompi-rw         RW       2+2   1+1   X 2 or 3 per try,      1+1       fompirw.go
 //	                                     S 2 per try
+//	caslock         CASLock  1+1   1+1   X 1 CAS per try,       -         caslock.go
+//	retry-on-fail                        S 1 Get per poll                 retryonfail.go
 //	mpi-win-lock    WinLock  the MPI library's own              -         winlock.go
 //
 // X is exclusive and S shared mode; a+b are the remote operations of an uncontended
@@ -44,6 +54,12 @@
 // foMPI's code retries at once; its authors say that exponential back-off may be
 // used in all waits. [Backoff] offers both, and every table tells which one it
 // runs, to be printed beside its figures.
+//
+// # Deadlocks
+//
+// dslr (section 6.1) gives each lock that it compares with a limit of retries, after which a
+// transaction lets all its locks go. Config.Retries is that limit: a rank that holds other
+// locks of the table gets lock.ErrGiveWay.
 //
 // # Held locks
 //

@@ -2,6 +2,7 @@ package baseline_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rmalock/rmalock/baseline"
@@ -64,5 +65,40 @@ func ExampleRW_LockAll() {
 	fmt.Println(err)
 	// Output:
 	// 400
+	// <nil>
+}
+
+// A rank that holds a lock and does not get another one in eight tries is told to give way: it
+// lets go of what it holds, and may begin again later.
+func ExampleNewRetryOnFail() {
+	err := inproc.Job{Nodes: 1, PerNode: 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		locks, err := baseline.NewRetryOnFail(c, baseline.Config{
+			Locks: 2, Retries: 8, Backoff: baseline.Backoff{BaseNs: 10_000, MaxNs: 10_000_000, Jitter: baseline.Full},
+		}, baseline.Keep)
+		if err != nil {
+			return err
+		}
+		ctx := context.Background()
+		if err := locks.Lock(ctx, c.Rank(), lock.Exclusive); err != nil {
+			return err
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if c.Rank() == 0 { // rank 1 has lock 1
+			err := locks.Lock(ctx, 1, lock.Exclusive)
+			fmt.Println(errors.Is(err, lock.ErrGiveWay))
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if err := locks.Unlock(c.Rank(), lock.Exclusive); err != nil {
+			return err
+		}
+		return locks.Free()
+	})
+	fmt.Println(err)
+	// Output:
+	// true
 	// <nil>
 }

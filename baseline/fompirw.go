@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"errors"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
@@ -101,7 +100,7 @@ func NewRW(c rma.Comm, cfg Config, v Variant) (*RW, error) {
 	return &RW{
 		table: table{
 			name: v.String(), c: c, w: w, size: c.Size(), locks: cfg.Locks, home: cfg.Home,
-			words: spec.Base(1), backoff: cfg.Backoff,
+			words: spec.Base(1), backoff: cfg.Backoff, retries: cfg.Retries, random: seed(c),
 		},
 		variant: v, g: spec.Base(0),
 	}, nil
@@ -130,7 +129,7 @@ func (t *RW) Promise(mode lock.Mode) lock.Promise {
 	if mode == lock.Exclusive {
 		p.Acquire++ // taking the 1 back from G after a CAS that failed comes before the pause
 	}
-	return p
+	return t.paced(p)
 }
 
 // entersG reports whether this rank's next exclusive Lock, or the Unlock that has
@@ -187,40 +186,4 @@ func (t *RW) unlockExclusive(home, disp int) error {
 		return err
 	}
 	return t.w.AccumulateFlush(-1, t.home, t.g, rma.Sum)
-}
-
-// tryShared is S(t) without waiting.
-func (t *RW) tryShared(home, disp int) (bool, error) {
-	l, err := t.w.FetchAndOpFlush(sharedOne, home, disp, rma.Sum)
-	if err != nil || noWriter(l) {
-		return err == nil, err
-	}
-	return false, t.w.AccumulateFlush(-sharedOne, home, disp, rma.Sum)
-}
-
-// acquireShared is S(t), with one = 2 at L, and ALL, with one = 2^32 at G: it adds one to the
-// word and waits until the word is free of writers. Only with Undo it takes the one
-// back while it waits. If the context ends, the word is left without it.
-func (t *RW) acquireShared(ctx context.Context, id int, one int64, target, disp int, free func(int64) bool) error {
-	v, err := t.w.FetchAndOpFlush(one, target, disp, rma.Sum)
-	b := blocker{target, disp, v + one}
-	for try := 0; err == nil && !free(v); try++ {
-		if t.variant == Undo {
-			if err := t.w.AccumulateFlush(-one, target, disp, rma.Sum); err != nil {
-				return err
-			}
-			b.seen = v
-			if err := t.pause(ctx, id, b, try); err != nil {
-				return err
-			}
-			v, err = t.w.FetchAndOpFlush(one, target, disp, rma.Sum)
-			continue
-		}
-		if err := t.pause(ctx, id, b, try); err != nil {
-			return errors.Join(err, t.w.AccumulateFlush(-one, target, disp, rma.Sum))
-		}
-		v, err = t.w.GetFlush(target, disp)
-		b.seen = v
-	}
-	return err
 }

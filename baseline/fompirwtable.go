@@ -39,7 +39,7 @@ func (t *RW) LockAll(ctx context.Context) error {
 	if t.held.all || t.held.busy != 0 {
 		panic("baseline: lock of a lock that this rank holds")
 	}
-	err := t.acquireShared(ctx, everything, allOne, t.home, t.g, noWriters)
+	err := t.enterShared(ctx, everything, place{t.home, t.g}, allOne, noWriters, t.variant == Undo)
 	t.held.all = err == nil
 	return err
 }
@@ -86,7 +86,7 @@ func (m *rwMutex) lock(ctx context.Context, mode lock.Mode) error {
 		return err
 	}
 	if mode == lock.Shared {
-		err = m.t.acquireShared(ctx, m.id, sharedOne, m.home, m.disp, noWriter)
+		err = m.t.enterShared(ctx, m.id, place{m.home, m.disp}, sharedOne, noWriter, m.t.variant == Undo)
 	} else {
 		err = m.t.lockExclusive(ctx, m.id, m.home, m.disp)
 	}
@@ -102,7 +102,7 @@ func (m *rwMutex) try(mode lock.Mode) (got bool, err error) {
 		return false, err
 	}
 	if mode == lock.Shared {
-		got, err = m.t.tryShared(m.home, m.disp)
+		got, err = m.t.tryShared(place{m.home, m.disp}, sharedOne, noWriter)
 	} else {
 		got, _, err = m.t.tryExclusive(m.home, m.disp)
 	}

@@ -32,7 +32,7 @@ func NewSpin(c rma.Comm, cfg Config) (*Spin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Spin{table{name: name, c: c, w: w, size: c.Size(), locks: cfg.Locks, home: cfg.Home, backoff: cfg.Backoff}}, nil
+	return &Spin{table{name: name, c: c, w: w, size: c.Size(), locks: cfg.Locks, home: cfg.Home, backoff: cfg.Backoff, retries: cfg.Retries, random: seed(c)}}, nil
 }
 
 func init() {
@@ -48,7 +48,7 @@ func init() {
 
 // Promise is the same for both modes.
 func (t *Spin) Promise(lock.Mode) lock.Promise {
-	return lock.Promise{Bypass: lock.Unbounded, Acquire: 1, Release: 1}
+	return t.paced(lock.Promise{Bypass: lock.Unbounded, Acquire: 1, Release: 1})
 }
 
 // Lock takes lock id, in exclusive mode whatever the mode.

@@ -128,7 +128,7 @@ func TestWinLockRefuses(t *testing.T) {
 		says string
 	}{
 		{"more locks than ranks", Config{Locks: 3}, false, lock.ErrConfig, "one lock per rank and there are 2 ranks"},
-		{"back-off", Config{Backoff: Backoff{1, 2}}, false, lock.ErrConfig, "Config.Backoff"},
+		{"back-off", Config{Backoff: Backoff{BaseNs: 1, MaxNs: 2}}, false, lock.ErrConfig, "Config.Backoff"},
 		{"another backend", Config{Locks: 2}, true, errors.ErrUnsupported, "needs the mpi backend"},
 	} {
 		err := inproc.Run(2, func(comm rma.Comm) error {
@@ -165,6 +165,7 @@ func TestWinLockRefuses(t *testing.T) {
 // TestRegistered: every lock of the package can be opened by its name.
 func TestRegistered(t *testing.T) {
 	for _, name := range append([]string{winLock}, onWindow...) {
+		name, _, _ := strings.Cut(name, ",")
 		info, err := lock.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
