@@ -1,0 +1,286 @@
+package remote
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A Heap is one client's handle. It belongs to one goroutine at a time.
+type Heap struct {
+	c   rma.Comm
+	w   *rma.Window
+	cfg Config
+
+	epochAt, freeAt, poolAt, clientsAt, heapAt, entryAt int // displacements
+
+	// The rest of the memory that the client has taken from its host.
+	spanNode, spanDisp, spanLeft int
+	node                         int    // host to take memory from
+	full                         []bool // hosts by whether all of their memory is given out
+	free                         [][]Ref
+	freeWords                    int // in free
+
+	epoch      int64 // EPOCH as the client has read it last
+	section    int64 // number of the last section
+	inside     bool
+	began      int64 // its begin, by the client's clock
+	limbo      []waiting
+	unmarked   int // how many at the end of limbo have no mark yet
+	limboWords int
+
+	entries  []int64 // of all clients, as read last
+	list     []int64 // a list of the pool
+	suspect  suspect
+	pooled   int // lists that the client has given to the pool
+	fromPool int // and taken
+}
+
+// waiting is a block that was freed. mark is an EPOCH read after that.
+type waiting struct {
+	ref  Ref
+	kind int // size class
+	mark int64
+}
+
+// New opens a heap, on the job's memory nodes if it has some, else on the ranks. Collective. All
+// clients pass the same Config.
+func New(c rma.Comm, cfg Config) (*Heap, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	hosts, n := rma.Ranks, c.Size()
+	if c.MemoryNodes() > 0 {
+		hosts, n = rma.MemoryNodes, c.MemoryNodes()
+	}
+	if n > maxHosts {
+		return nil, fmt.Errorf("remote: heap %q: %d hosts, want at most %d: %w", cfg.Name, n, maxHosts, ErrConfig)
+	}
+	spec := cfg.spec(hosts, c.Size())
+	w, err := c.Allocate(spec)
+	if err != nil {
+		return nil, err
+	}
+	r := len(cfg.Regions)
+	h := &Heap{
+		c: c, w: w, cfg: cfg,
+		epochAt: spec.Base(r), freeAt: spec.Base(r) + 1, poolAt: spec.Base(r + 1),
+		clientsAt: spec.Base(r + 2), heapAt: spec.Base(r + 3),
+		node: c.Rank() % n, full: make([]bool, n), free: make([][]Ref, len(cfg.Classes)),
+		section: int64(rma.Generation(c)) << 12,
+		entries: make([]int64, clientWords*c.Size()),
+		list:    make([]int64, cfg.Classes[len(cfg.Classes)-1]),
+	}
+	h.entryAt = h.clientsAt + clientWords*c.Rank() + entryWord
+	return h, nil
+}
+
+// Window is the heap's window: the user's own words, and the blocks.
+func (h *Heap) Window() *rma.Window { return h.w }
+
+// Size is the number of words of the block that Alloc gives for a number of words; 0 if there is
+// no such class.
+func (h *Heap) Size(words int) int {
+	if k := h.kind(words); k >= 0 {
+		return h.cfg.Classes[k]
+	}
+	return 0
+}
+
+// kind is the smallest class with so many words, or -1.
+func (h *Heap) kind(words int) int {
+	for k, size := range h.cfg.Classes {
+		if words <= size {
+			return k
+		}
+	}
+	return -1
+}
+
+// Alloc gives a block of at least so many words. The error wraps ErrFull or is the transport's.
+func (h *Heap) Alloc(words int) (Ref, error) {
+	k := h.kind(words)
+	if words < 1 || k < 0 {
+		return 0, fmt.Errorf("remote: heap %q: a block of %d words, want 1 to %d (Config.Classes): %w",
+			h.cfg.Name, words, h.cfg.Classes[len(h.cfg.Classes)-1], ErrConfig)
+	}
+	if len(h.free[k]) == 0 {
+		if err := h.refill(k); err != nil {
+			return 0, err
+		}
+	}
+	last := len(h.free[k]) - 1
+	ref := h.free[k][last]
+	h.free[k] = h.free[k][:last]
+	h.freeWords -= h.cfg.Classes[k]
+	return ref, nil
+}
+
+// Free gives a block back that Alloc gave for so many words, to any client. No client can find it
+// any more: what led to it has been changed and flushed. Sections that began before may still
+// read it.
+func (h *Heap) Free(ref Ref, words int) {
+	k := h.kind(words)
+	if k < 0 || ref.Disp() < h.heapAt || ref.Node() >= len(h.full) || ref.Disp()+h.cfg.Classes[k] > h.heapAt+h.cfg.Words {
+		panic(fmt.Sprintf("remote: free of %d words at host %d, displacement %d, which is no block", words, ref.Node(), ref.Disp()))
+	}
+	h.limbo = append(h.limbo, waiting{ref: ref, kind: k})
+	h.unmarked++
+	h.limboWords += h.cfg.Classes[k]
+}
+
+// Return gives a block back that no other client has ever found, such as one that lost a race. It
+// may be given out again at once.
+func (h *Heap) Return(ref Ref, words int) { h.put(h.kind(words), ref) }
+
+func (h *Heap) put(k int, ref Ref) {
+	h.free[k] = append(h.free[k], ref)
+	h.freeWords += h.cfg.Classes[k]
+}
+
+// refill finds blocks of a class: in the pool, in the rest of the client's memory, in fresh
+// memory.
+func (h *Heap) refill(k int) error {
+	if h.cut(k) {
+		return nil
+	}
+	got, err := h.takeList(k)
+	if got || err != nil {
+		return err
+	}
+	for {
+		got, err := h.takeMemory()
+		if err != nil {
+			return err
+		}
+		if !got {
+			taken := h.cfg.Words * len(h.full)
+			return fmt.Errorf("remote: heap %q: no block of %d words: all %d words of %d hosts are given out, and none is free (Config.Words): %w",
+				h.cfg.Name, h.cfg.Classes[k], taken, len(h.full), ErrFull)
+		}
+		if h.cut(k) {
+			return nil
+		}
+	}
+}
+
+// cut cuts a block from the rest of the client's memory.
+func (h *Heap) cut(k int) bool {
+	size := h.cfg.Classes[k]
+	if h.spanLeft < size {
+		return false
+	}
+	h.put(k, At(h.spanNode, h.spanDisp))
+	h.spanDisp += size
+	h.spanLeft -= size
+	return true
+}
+
+// takeMemory takes half a chunk of fresh memory, from another host if one has no more. It
+// reports whether it got some.
+func (h *Heap) takeMemory() (bool, error) {
+	h.dissolve()
+	half := h.cfg.Chunk / 2
+	for range h.full {
+		node := h.node
+		h.node = (h.node + 1) % len(h.full)
+		if h.full[node] {
+			continue
+		}
+		before, err := h.w.FetchAndOpFlush(int64(half), node, h.freeAt, rma.Sum)
+		if err != nil {
+			return false, err
+		}
+		left := int64(h.cfg.Words) - before
+		h.full[node] = left < int64(half)
+		if n := int(min(left, int64(half))); n >= h.cfg.Classes[0] {
+			h.spanNode, h.spanDisp, h.spanLeft = node, h.heapAt+int(before), n
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// dissolve makes blocks of the rest of the client's memory, the largest first.
+func (h *Heap) dissolve() {
+	for k := len(h.cfg.Classes) - 1; k >= 0; {
+		if !h.cut(k) {
+			k--
+		}
+	}
+	h.spanLeft = 0 // less than a block, at the end of a host's memory
+}
+
+// Held is the number of words that the client has in hand: its death loses them.
+func (h *Heap) Held() int { return h.spanLeft + h.freeWords + h.limboWords }
+
+// A Usage is what a heap's memory is used for, in words.
+type Usage struct {
+	Taken  int64 // given out as fresh memory since the start
+	Pooled int64 // in the pool
+}
+
+// Usage reads the heap's counters and goes through the pool. The words in use are Taken less
+// Pooled less what all clients hold. It is for times at which no client works.
+func (h *Heap) Usage() (u Usage, err error) {
+	for node := range h.full {
+		taken, err := h.w.GetFlush(node, h.freeAt)
+		if err != nil {
+			return u, err
+		}
+		u.Taken += min(taken, int64(h.cfg.Words))
+	}
+	for k, size := range h.cfg.Classes {
+		top, err := h.w.GetFlush(0, h.poolAt+k)
+		for top &= 1<<refBits - 1; top != 0 && err == nil; {
+			var n int
+			top, n, err = h.readList(k, Ref(top))
+			u.Pooled += int64(n+1) * int64(size)
+		}
+		if err != nil {
+			return u, err
+		}
+	}
+	return u, nil
+}
+
+// Close gives what the client holds to the pool. It waits until no reader can see what the
+// client has freed, at most some leases. The window stays open.
+func (h *Heap) Close() error {
+	if h.inside {
+		panic("remote: Close in a section")
+	}
+	for h.limboWords > 0 {
+		if err := h.advance(true); err != nil {
+			return err
+		}
+	}
+	h.dissolve()
+	for k := range h.free {
+		for len(h.free[k]) > 0 {
+			if err := h.giveList(k); err != nil {
+				return err
+			}
+		}
+	}
+	return h.w.Flush(0)
+}
+
+// Unmap closes the window. Collective.
+func (h *Heap) Unmap() error { return h.w.Free() }
+
+// largest is the class whose free blocks have the most words.
+func (h *Heap) largest() int {
+	words := func(k int) int { return len(h.free[k]) * h.cfg.Classes[k] }
+	best := 0
+	for k := range h.free {
+		if words(k) > words(best) {
+			best = k
+		}
+	}
+	return best
+}
+
+// Classes are the sizes of blocks in words.
+func (h *Heap) Classes() []int { return slices.Clone(h.cfg.Classes) }
