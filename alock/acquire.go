@@ -59,32 +59,22 @@ func (m *Mutex) follow(k int, pred int64) (left int64, err error) {
 // compete is the modified Peterson lock, Algorithm 4: the leader of a cohort yields to the
 // other one, and waits until it is gone or yields itself. Its own cohort's flag is TAIL, which it
 // has changed and flushed before.
+//
+// A leader that finds the other flag down is in, as section 5.1 counts ("a single rCAS [...]
+// followed by a single rRead"); Algorithm 4 writes VICTIM in any case. The other cohort's leader, who
+// raises its flag later, finds this one's, makes its own cohort the victim and waits.
 func (m *Mutex) compete() error {
-	other, err := m.yield()
+	w := m.t.w
+	other, err := w.GetFlush(m.home, m.at+m.other)
 	if err != nil || other == null {
 		return err
 	}
-	_, _, err = m.t.w.AwaitEither(
+	// Flushed before the rank looks at the other flag again: what Peterson's lock rests on.
+	if err := w.PutFlush(int64(m.own), m.home, m.at+victim); err != nil {
+		return err
+	}
+	_, _, err = w.AwaitEither(
 		rma.Wait{Target: m.home, Disp: m.at + m.other, Cond: rma.Equal(null)},
 		rma.Wait{Target: m.home, Disp: m.at + victim, Cond: rma.NotEqual(int64(m.own))}, rma.Forever)
 	return err
-}
-
-// yield makes the rank's cohort the victim, and then looks at the other cohort's TAIL. The order
-// is what Peterson's lock rests on: a remote rank has both in one doorbell.
-func (m *Mutex) yield() (other int64, err error) {
-	w := m.t.w
-	if m.own == local {
-		if err := w.PutFlush(int64(m.own), m.home, m.at+victim); err != nil {
-			return 0, err
-		}
-		return w.GetFlush(m.home, m.at+m.other)
-	}
-	w.Put(int64(m.own), m.home, m.at+victim)
-	w.Fence(m.home)
-	look := w.Get(m.home, m.at+m.other)
-	if err := w.Flush(m.home); err != nil {
-		return 0, err
-	}
-	return w.Value(look), nil
 }

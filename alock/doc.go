@@ -27,25 +27,25 @@
 //
 // # Cost in remote operations
 //
-// For local ranks none. For a remote rank Lock without competition is a FetchAndOp, and a Put and
-// a Get in one doorbell; Unlock is a CompareAndSwap. With a predecessor Lock is the
-// FetchAndOp and a Put, and at a used-up budget the Put and the Get more; with a successor Unlock is
-// a Put, or a CompareAndSwap and a Put if the successor had not linked itself yet. A leader that
-// waits for the other cohort polls two words; other waits are on a rank's own memory.
+// For local ranks none. For a remote rank Lock without competition is a FetchAndOp and a Get, and
+// Unlock a CompareAndSwap. With a predecessor Lock is the FetchAndOp and a Put, and at a used-up
+// budget a Get more; with a successor Unlock is a Put, or a CompareAndSwap and a Put if the
+// successor had not linked itself yet. A leader that finds the other cohort there makes a Put, and
+// polls two words; other waits are on a rank's own memory.
 //
 // # Fairness
 //
 // In its cohort a rank is first come, first served from the swap of TAIL on. With q ranks of its
-// cohort, budgets B of its own and B' of the other cohort, at most (q/B rounded up + 1) * B'
-// entries of the other cohort come before it, and B' more while other ranks try (TryLock).
+// cohort, budgets B of its own and B' of the other cohort, at most (q/B rounded up + 1) * B' - 1
+// entries of the other cohort come before it.
 //
 // # Where it differs from the paper
 //
 // NEXT is null whenever its descriptor is not in use, and BUDGET is set to -1 only where there is a
 // predecessor, before that one knows the descriptor. A release that knows its successor makes no
 // CompareAndSwap. The budget of a rank that need not wait is kept in the rank. VICTIM is written by
-// a Put: the public code has a loop of CompareAndSwap, which needs more round trips (docs/errata.md
-// says what a search finds in it). TryLock and deadlines are not in the paper.
+// a Put, and by a leader that finds the other cohort there alone: the public code has a loop of
+// CompareAndSwap (docs/errata.md says what a search finds in it). TryLock and deadlines are not in the paper.
 //
 // # Deadlines and death
 //

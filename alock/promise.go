@@ -7,7 +7,7 @@ import (
 )
 
 // Promise is the same for both modes. Acquire is the swap of TAIL, the Put of NEXT, and at a used-up
-// budget the Put of VICTIM and the look at the other TAIL; release the CompareAndSwap of TAIL and
+// budget the look at the other TAIL and the Put of VICTIM; release the CompareAndSwap of TAIL and
 // the Put of BUDGET. Where a swap is a loop, Bypass holds from the try on that succeeds.
 func (t *Table) Promise(lock.Mode) lock.Promise {
 	p := lock.Promise{Acquire: 4, Release: 2}
@@ -36,8 +36,8 @@ func (t *Table) mates(a, b, id int) bool {
 // bounds are the most entries of ranks of the caller's own cohort, and of the other one, between
 // the swap of TAIL and the end of a Lock. Before the caller are at most all others of its cohort.
 // They, and it, compete once for each budget. A competition lets the other cohort enter as
-// often as its budget says. The first one does so twice, if the other cohort has a budget begun
-// when TAIL is swapped. A try that became the cohort's leader in vain has made one competition more.
+// often as its budget says. Before the first one the other cohort may use up a budget whose
+// first entry it has had.
 func (t *Table) bounds(id int) (own, other int) {
 	n := 0
 	for r := range t.size {
@@ -45,15 +45,14 @@ func (t *Table) bounds(id int) (own, other int) {
 			n++
 		}
 	}
+	if n == t.size {
+		return n - 1, 0
+	}
 	mine, theirs := t.budget[local], t.budget[remote]
 	if t.mutex(id).own == remote {
 		mine, theirs = theirs, mine
 	}
-	competitions := (n+int(mine)-1)/int(mine) + 2
-	if n == t.size {
-		competitions = 0
-	}
-	return n - 1, competitions * int(theirs)
+	return n - 1, ((n+int(mine)-1)/int(mine)+1)*int(theirs) - 1
 }
 
 // Idle checks that the rank's descriptors are unused and nothing queues at its locks.

@@ -35,7 +35,7 @@ func (m *Mutex) try(k int) (got bool, s sight, err error) {
 	if err != nil || last != null {
 		return false, sight{m.tail, last}, err
 	}
-	other, err := m.yield()
+	other, err := t.w.GetFlush(m.home, m.at+m.other)
 	if err != nil {
 		return false, sight{}, err
 	}

@@ -13,6 +13,7 @@ type layout struct {
 type span struct {
 	end     int     // displacement after its last word
 	classes []Class // of the words of a record; one class if all have the same
+	mask    int     // len(classes)-1 if that is a power of two, else -1
 }
 
 // tableWords bounds the words that layout.updatable covers; each handle has a table.
@@ -32,7 +33,11 @@ func newLayout(s *Spec) layout {
 			classes = classes[:1]
 		}
 		end += len(r.Words) * r.Count
-		l.spans = append(l.spans, span{end, classes})
+		mask := -1
+		if n := len(classes); n&(n-1) == 0 {
+			mask = n - 1
+		}
+		l.spans = append(l.spans, span{end, classes, mask})
 	}
 	n := min(end, tableWords)
 	l.updatable = make([]uint64, (n+63)/64)
@@ -50,8 +55,8 @@ func (l *layout) class(disp int) Class {
 	for i := range l.spans {
 		s := &l.spans[i]
 		if disp < s.end {
-			if len(s.classes) == 1 {
-				return s.classes[0]
+			if s.mask >= 0 { // the usual case, without a division
+				return s.classes[(disp-base)&s.mask]
 			}
 			return s.classes[uint(disp-base)%uint(len(s.classes))]
 		}

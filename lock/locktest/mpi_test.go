@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	_ "github.com/rmalock/rmalock/alock"
 	_ "github.com/rmalock/rmalock/baseline"
 	_ "github.com/rmalock/rmalock/dmcs"
 	"github.com/rmalock/rmalock/lock"
@@ -32,7 +33,7 @@ func slow(c rma.Comm, name string) bool {
 	if c.Size() <= 2 {
 		return false
 	}
-	switch queued := name == "dmcs" || name == "rmarw"; {
+	switch queued := name == "dmcs" || name == "alock" || name == "rmarw"; {
 	case c.Node().Count > 1:
 		return !queued || name == "dmcs" && mpi.Library == "MPICH"
 	case name == "fompi-rw-local" || name == "ompi-rw": // fompi-rw with a word in another place, and with another undoing

@@ -51,8 +51,7 @@ func (t *transport) nearWord(target, disp int) bool {
 	if t.win == nil {
 		return true
 	}
-	class := t.spec.Class(disp)
-	return (class == rma.Near || class == rma.Flag) && t.nodeRank(target) >= 0
+	return t.nodeRank(target) >= 0
 }
 
 // end is when a wait that begins now ends by its limit.

@@ -161,6 +161,8 @@ func (p *selfTest) write() {
 	for _, host := range []int{p.user % n, (p.user + 1) % n, (p.user + n - 1) % n} {
 		got, want := p.get(rma.Flag, host, testSign), p.sign(p.hosts[host])
 		p.expect(got == want, "Get at %s read %#x where it wrote %#x", p.t.far.name(p.hosts[host]), got, want)
+		got = p.get(rma.Plain, host, testSign)
+		p.expect(got == want, "Get of a plain word at %s read %#x where its CPU wrote %#x", p.t.far.name(p.hosts[host]), got, want)
 	}
 	if p.user < n {
 		p.put(rma.Flag, me, (p.user+1)%n, testFlag)
@@ -181,6 +183,12 @@ func (p *selfTest) read() {
 		}
 		got := atomic.LoadInt64(p.own(testFlag))
 		p.expect(got == want, "a Put of %d is seen as %d", want, got)
+	}
+	if p.host == 0 { // what the CPU sees of accumulates
+		sum, last := atomic.LoadInt64(p.own(testSum)), atomic.LoadInt64(p.own(testPlain))
+		p.expect(sum == int64(p.users), "the CPU of %s sees %d where %d ranks added 1", p.t.far.name(p.hosts[0]), sum, p.users)
+		p.expect(last >= 1 && last <= int64(p.users), "the CPU of %s sees %d in a plain word where users put 1 to %d",
+			p.t.far.name(p.hosts[0]), last, p.users)
 	}
 	if p.user < 0 {
 		return

@@ -51,7 +51,7 @@ func (c *comm) Allocate(spec rma.Spec) (*rma.Window, error) {
 		Comm: c, Spec: spec, T: t,
 		Caps: rma.Caps{
 			Transport: c.Describe(), FarRanks: c.node.Count > 1,
-			AtomicWithCPU: c.node.Count == 1, NativeSwap: true, AtomicPut: true,
+			AtomicWithCPU: c.node.Count == 1, NativeSwap: true, AtomicPut: true, CPUReads: true,
 		},
 		Base: unsafe.Pointer(s.word(0, 0)), Stride: uintptr(s.stride),
 		Oversubscribed: c.oversubscribed,
