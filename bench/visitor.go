@@ -314,7 +314,7 @@ const verifyTries = 20
 func (v *visitor) verify() error {
 	v.gapNs = 0
 	made, unsure := samples{}, samples{} // increments by lock; losses by lock
-	var wrong error
+	wrong := map[int64]error{}
 	for range min(max(v.visits/10, 10), 1000) {
 		v.draw()
 		for try := range verifyTries {
@@ -339,7 +339,7 @@ func (v *visitor) verify() error {
 				if v.lost[i] {
 					unsure[int64(a.Lock)]++
 				} else if found[i] != nil {
-					wrong = found[i] // the ranks go on together
+					wrong[int64(a.Lock)] = found[i] // the ranks go on together
 				}
 			}
 			if held == len(v.next.Locks) && !lost {
@@ -348,11 +348,17 @@ func (v *visitor) verify() error {
 			v.restart(try)
 		}
 	}
-	if err := agree(v.c, v.cfg, wrong); err != nil {
-		return err
-	}
 	unsure, err := v.union(unsure)
 	if err != nil {
+		return err
+	}
+	var first error
+	for id, err := range wrong {
+		if unsure[id] == 0 {
+			first = err
+		}
+	}
+	if err := agree(v.c, v.cfg, first); err != nil {
 		return err
 	}
 	for id := range unsure {

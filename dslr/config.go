@@ -113,6 +113,7 @@ func init() {
 		Recovers: true,
 		Params: []lock.Param{
 			{Name: "LEASE", Help: "how long a rank may hold the lock, as in 10ms, the default"},
+			{Name: "SLOTS", Help: "most leases that one holder may take together; default 1"},
 			{Name: "COUNTMAX", Help: "tickets of a kind between two resets; default 16384"},
 			{Name: "OMEGA", Help: "pause between two looks for each ticket ahead, as in 5us; default 0, the backend's pace"},
 			{Name: "BACKOFF", Help: "longest pause after a failure, as in 10ms, the default; 0 for none"},
@@ -146,6 +147,8 @@ func parse(params map[string]string) (Config, error) {
 			if cfg.BackoffLast, err = duration(text); cfg.BackoffLast == 0 {
 				cfg.BackoffLast = -1
 			}
+		case "SLOTS":
+			cfg.MaxSlots, err = strconv.ParseInt(text, 10, 32)
 		case "COUNTMAX":
 			cfg.CountMax, err = strconv.Atoi(text)
 		case "RELEASE":

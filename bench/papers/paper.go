@@ -25,7 +25,9 @@ type Experiment struct {
 	// Flags are those of rmalock bench; Quick and Full are more of them for the two lengths. No
 	// Full means Quick. Flags are separated by blanks; one with blanks is in single quotes.
 	Flags, Quick, Full string
-	Claims             []Claim
+	// Each is flags of several commands that the experiment takes; nil for one.
+	Each   []string
+	Claims []Claim
 }
 
 // A Claim is a number or an order of a paper. Of or Holds is set.
@@ -106,26 +108,30 @@ func Select(paper, figure string) ([]Paper, error) {
 	return out, nil
 }
 
-// Args are the flags of an experiment of a length.
-func (x *Experiment) Args(full bool) []string {
+// Lines are the flags of each command of an experiment, of a length.
+func (x *Experiment) Lines(full bool) []string {
 	more := x.Quick
 	if full && x.Full != "" {
 		more = x.Full
 	}
-	return fields(x.Flags + " " + more)
+	each := x.Each
+	if len(each) == 0 {
+		each = []string{""}
+	}
+	var out []string
+	for _, e := range each {
+		out = append(out, strings.Join(strings.Fields(x.Flags+" "+e+" "+more), " "))
+	}
+	return out
 }
 
-// Command is the line that makes its runs.
+// Command is the lines that make its runs.
 func (x *Experiment) Command(full bool) string {
-	more := x.Quick
-	if full && x.Full != "" {
-		more = x.Full
-	}
-	return strings.Join(strings.Fields("rmalock bench "+x.Flags+" "+more), " ")
+	return "rmalock bench " + strings.Join(x.Lines(full), "\nrmalock bench ")
 }
 
-// fields splits flags at blanks outside of single quotes.
-func fields(text string) []string {
+// Args splits flags at blanks outside of single quotes.
+func Args(text string) []string {
 	quoted := false
 	out := strings.FieldsFunc(text, func(c rune) bool {
 		if c == '\'' {

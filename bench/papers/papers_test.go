@@ -133,7 +133,7 @@ func TestPages(t *testing.T) {
 	if !strings.Contains(html.String(), "B waits.") || !strings.Contains(text.String(), "1 with a gap") {
 		t.Errorf("the other pages:\n%s\n%s", html.String(), text.String())
 	}
-	if args := x.Args(false); len(args) != 2 || args[1] != "a:b=1 per node" {
+	if args := papers.Args(x.Lines(false)[0]); len(args) != 2 || args[1] != "a:b=1 per node" {
 		t.Errorf("the flags are %q", args)
 	}
 }

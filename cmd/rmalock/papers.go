@@ -158,45 +158,46 @@ func (w *paperRuns) tell(cmd *cobra.Command, line string) {
 	fmt.Fprintln(cmd.ErrOrStderr(), line)
 }
 
-// make makes the runs of an experiment by the flags of bench.
-func (w *paperRuns) make(x *papers.Experiment, full bool) (papers.Runs, error) {
-	o, points, err := paperPoints(x, full)
-	if err != nil {
-		return nil, err
-	}
-	var runs papers.Runs
-	where := o.layout.where(o.backend.name)
-	for _, p := range points {
-		key := o.key(p, where) + ", build " + build()
-		res := w.kept(x.ID, key)
-		if res == nil {
-			if res, err = o.runHere(p, nil); err != nil {
-				return nil, fmt.Errorf("%s: %w", p.Config.Lock, err)
-			}
-			err = w.keep(bench.Record{Key: key, Where: where, Command: x.Command(full), Made: time.Now().Truncate(time.Second), Host: bench.ThisHost(), Result: res})
-			if err != nil {
-				return nil, err
-			}
+// make makes the runs of an experiment, by the flags of bench.
+func (w *paperRuns) make(x *papers.Experiment, full bool) (runs papers.Runs, err error) {
+	for _, line := range x.Lines(full) {
+		o, points, err := paperPoints(line)
+		if err != nil {
+			return nil, err
 		}
-		runs = append(runs, res)
+		where := o.layout.where(o.backend.name)
+		for _, p := range points {
+			key := o.key(p, where) + ", build " + build()
+			res := w.kept(x.ID, key)
+			if res == nil {
+				if res, err = o.runHere(p, nil); err != nil {
+					return nil, fmt.Errorf("%s: %w", p.Config.Lock, err)
+				}
+				err = w.keep(bench.Record{Key: key, Where: where, Command: "rmalock bench " + line, Made: time.Now().Truncate(time.Second), Host: bench.ThisHost(), Result: res})
+				if err != nil {
+					return nil, err
+				}
+			}
+			runs = append(runs, res)
+		}
 	}
 	return runs, nil
 }
 
-// paperPoints reads an experiment's flags as bench does, and lists its runs.
-func paperPoints(x *papers.Experiment, full bool) (*benchOptions, []bench.Point, error) {
+// paperPoints reads flags as bench does, and lists their runs.
+func paperPoints(line string) (*benchOptions, []bench.Point, error) {
 	o := &benchOptions{}
 	cmd := &cobra.Command{Use: "bench"}
 	o.flags(cmd)
-	if err := cmd.ParseFlags(x.Args(full)); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", x.ID, err)
+	if err := cmd.ParseFlags(papers.Args(line)); err != nil {
+		return nil, nil, fmt.Errorf("bench %s: %w", line, err)
 	}
 	points, err := o.check(cmd)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", x.ID, err)
+		return nil, nil, fmt.Errorf("bench %s: %w", line, err)
 	}
 	if o.backend.name != simulated {
-		return nil, nil, fmt.Errorf("%s: --backend is %s, want %s: %w", x.ID, o.backend.name, simulated, bench.ErrConfig)
+		return nil, nil, fmt.Errorf("bench %s: --backend is %s, want %s: %w", line, o.backend.name, simulated, bench.ErrConfig)
 	}
 	return o, o.applicable(points, o.layout.nodesOf), nil
 }

@@ -72,8 +72,10 @@ func TestPapersFlags(t *testing.T) {
 	for _, p := range papers.All() {
 		for _, x := range p.Experiments {
 			for _, full := range []bool{false, true} {
-				if _, points, err := paperPoints(&x, full); err != nil || len(points) == 0 {
-					t.Errorf("%s: %d runs, %v", x.Command(full), len(points), err)
+				for _, line := range x.Lines(full) {
+					if _, points, err := paperPoints(line); err != nil || len(points) == 0 {
+						t.Errorf("%s: %d runs, %v", line, len(points), err)
+					}
 				}
 			}
 		}
