@@ -22,7 +22,9 @@
 // all ranks meet in a barrier, run the workload, and meet again; the duration is
 // the time between the two barriers as the rank saw it that began first, and the
 // throughput is the sum of all ranks' acquires divided by it. (In mode latency the
-// duration is that of rank 0's work alone.)
+// duration is that of rank 0's work alone. In mode clients with a duration the throughput is the
+// sum of what each rank made in its own time, as the last visit of one may take far longer than
+// the others'.)
 //
 // With a duration, each rank stops by its own clock after a release, so that no
 // rank is left waiting; the ranks' shares then show how fair the lock is. With a

@@ -84,7 +84,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	for r := range c.Size() {
 		res.NumGC += sums[7*r+6]
 	}
-	res.gather(sums, 7, byRank, all, byLock)
+	res.gather(sums, 7, byRank, all, byLock, cfg.Duration > 0)
 	res.count(t)
 	return res, nil
 }
@@ -106,11 +106,15 @@ func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
 
 // gather fills in what follows from the acquires, the span, the busy time, the time in
 // critical sections, the visits and the aborts of each rank, the first six of per words in sums, and from
-// the samples. In mode clients these are by rank and by lock, otherwise together.
-func (r *Result) gather(sums []int64, per int, byRank []samples, all samples, byLock lockSamples) {
+// the samples. In mode clients these are by rank and by lock, otherwise together. timed says that
+// each rank stopped by its clock: there the rates of mode clients are sums of the ranks' own.
+func (r *Result) gather(sums []int64, per int, byRank []samples, all samples, byLock lockSamples, timed bool) {
 	var longest, busy, inside, visits, aborts int64
+	var acquireRate, visitRate float64 // a second
 	for ; len(sums) > 0; sums = sums[per:] {
 		r.PerRank = append(r.PerRank, sums[0])
+		acquireRate += float64(sums[0]) / float64(max(1, sums[2])) * 1e9
+		visitRate += float64(sums[4]) / float64(max(1, sums[2])) * 1e9
 		longest = max(longest, sums[1])
 		busy += sums[2]
 		inside += sums[3]
@@ -120,6 +124,9 @@ func (r *Result) gather(sums []int64, per int, byRank []samples, all samples, by
 	r.throughput(longest)
 	if r.Mode == Clients {
 		r.Visits, r.VisitsPerSecond = visits, float64(visits)/r.Seconds
+		if timed {
+			r.PerSecond, r.VisitsPerSecond = acquireRate, visitRate
+		}
 		r.Aborts = float64(aborts) / float64(max(1, visits))
 		r.spread(all, byRank, byLock)
 	}
