@@ -106,7 +106,9 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetUsageFunc(usage)
-	for _, cmd := range []*cobra.Command{newTopo(), newDHT(), newBench(), newPapers(), newTune(), newCheck(), newLocks(), newMN(), newDoctor(), newVersion()} {
+	for _, cmd := range []*cobra.Command{
+		newTopo(), newDHT(), newBench(), newPapers(), newTune(), newCheck(), newLocks(), newMN(), newDoctor(), newVersion(), newManual(),
+	} {
 		root.AddCommand(cmd)
 		if t := topic(cmd); t != nil {
 			root.AddCommand(t)

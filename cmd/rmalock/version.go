@@ -10,6 +10,20 @@ import (
 	"github.com/rmalock/rmalock/rma/mpi"
 )
 
+// release is the version that a build names: -ldflags "-X main.release=v0.2.0".
+var release string
+
+// version is that of the build, else the module's, which "go install" knows.
+func version() string {
+	if release != "" {
+		return release
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -19,12 +33,8 @@ func newVersion() *cobra.Command {
 			if !isReporter() {
 				return nil
 			}
-			version := "(devel)"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				version = info.Main.Version
-			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "rmalock %s, %s %s/%s, MPI library: %s\n",
-				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, mpi.Library)
+				version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, mpi.Library)
 			return fail(err)
 		},
 	}

@@ -1,0 +1,34 @@
+# A Spack recipe. "spack repo create mine; cp package.py mine/packages/rmalock/", or beside the
+# other packages of a repository of one's own: docs/install.md.
+from spack.package import *
+
+
+class Rmalock(GoPackage):
+    """Distributed locks on one-sided communication: MPI-3 RMA, RDMA verbs, and shared memory."""
+
+    homepage = "https://github.com/rmalock/rmalock"
+    git = "https://github.com/rmalock/rmalock.git"
+
+    version("main", branch="main")
+
+    variant("verbs", default=True, description="Build the backend for RDMA networks")
+
+    depends_on("c", type="build")
+    depends_on("go@1.26:", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("mpi@3:")
+    depends_on("rdma-core", when="+verbs")
+
+    requires("^[virtuals=mpi] openmpi", "^[virtuals=mpi] mpich", policy="one_of")
+
+    build_directory = "cmd/rmalock"
+
+    @property
+    def build_args(self):
+        tags = []
+        if self.spec.satisfies("^[virtuals=mpi] mpich"):
+            tags.append("mpich")
+        if self.spec.satisfies("+verbs"):
+            tags.append("verbs")
+        args = super().build_args
+        return args + ["-tags", ",".join(tags)] if tags else args
