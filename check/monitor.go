@@ -37,13 +37,18 @@ type monitor struct {
 // occupancy is the state of one execution: the holders and the waiting ranks.
 type occupancy struct {
 	writers, readers int
-	in               []bool
-	waits            [][]wait // by rank: the bounds that count while it waits
-	passed           []int    // by rank: doorways in this acquire
-	patience         []int    // by rank: checks of its context until it gives up
-	busy             []bool   // by rank: between the begin of an acquire and the end of its release
-	alone            []bool   // by rank: no other rank was busy since its try began
+	at               []standing // by rank
+	waits            [][]wait   // by rank: the bounds that count while it waits
 	recovery
+}
+
+// standing is where a rank is in its acquire or release.
+type standing struct {
+	in       bool
+	busy     bool // between the begin of an acquire and the end of its release
+	alone    bool // no other rank was busy since its try began
+	passed   int  // doorways in this acquire
+	patience int  // checks of its context until it gives up
 }
 
 // A wait is the waiting of a rank under one bound.
@@ -55,28 +60,20 @@ type wait struct {
 func (h *monitor) reset() {
 	h.writers, h.readers = 0, 0
 	for r := range h.waits {
-		h.waits[r], h.in[r], h.patience[r] = h.waits[r][:0], false, 0
-		h.busy[r], h.alone[r] = false, false
+		h.waits[r], h.at[r] = h.waits[r][:0], standing{}
 	}
 	h.recovery.reset()
 }
 
 // newOccupancy is an occupancy for n ranks.
 func newOccupancy(n int) occupancy {
-	return occupancy{
-		in: make([]bool, n), waits: make([][]wait, n), passed: make([]int, n), patience: make([]int, n), busy: make([]bool, n), alone: make([]bool, n),
-		recovery: newRecovery(n),
-	}
+	return occupancy{at: make([]standing, n), waits: make([][]wait, n), recovery: newRecovery(n)}
 }
 
 // copyFrom makes p the same as q.
 func (p *occupancy) copyFrom(q *occupancy) {
 	p.writers, p.readers = q.writers, q.readers
-	copy(p.in, q.in)
-	copy(p.passed, q.passed)
-	copy(p.patience, q.patience)
-	copy(p.busy, q.busy)
-	copy(p.alone, q.alone)
+	copy(p.at, q.at)
 	if q.hazards {
 		p.recovery.copyFrom(&q.recovery)
 	}
@@ -89,7 +86,7 @@ func (p *occupancy) copyFrom(q *occupancy) {
 func (h *monitor) Save(into any) any {
 	p, ok := into.(*occupancy)
 	if !ok {
-		n := newOccupancy(len(h.in))
+		n := newOccupancy(len(h.at))
 		p = &n
 	}
 	p.copyFrom(&h.occupancy)
@@ -102,10 +99,10 @@ func (h *monitor) Restore(from any) { h.copyFrom(from.(*occupancy)) }
 // begins is called when a rank begins an acquire.
 func (h *monitor) begins(c *sim.Comm, try bool) {
 	me := c.WorldRank()
-	h.busy[me], h.alone[me] = true, try && !h.died
-	for r, busy := range h.busy {
-		if busy && r != me {
-			h.alone[r], h.alone[me] = false, false
+	h.at[me].busy, h.at[me].alone = true, try && !h.died
+	for r := range h.at {
+		if h.at[r].busy && r != me {
+			h.at[r].alone, h.at[me].alone = false, false
 		}
 	}
 	c.Visible()
@@ -113,7 +110,7 @@ func (h *monitor) begins(c *sim.Comm, try bool) {
 
 // ends is called when the rank has released the lock, or does not get it.
 func (h *monitor) ends(c *sim.Comm) {
-	h.busy[c.WorldRank()], h.alone[c.WorldRank()] = false, false
+	h.at[c.WorldRank()].busy, h.at[c.WorldRank()].alone = false, false
 	c.Visible()
 }
 
@@ -160,7 +157,7 @@ func entries(b *lock.Bound, rank int, scripts [][]visit) (n int) {
 // wants is called before a rank queues, and counts the doorways that it passes from then on.
 func (h *monitor) wants(c *sim.Comm, mode lock.Mode) {
 	me := c.WorldRank()
-	h.passed[me] = 0
+	h.at[me].passed = 0
 	if p := h.promises[me]; p != nil && len(p[mode].Bounds) > 0 {
 		c.Doorway(h.doors[me][mode])
 	}
@@ -174,14 +171,14 @@ func (h *monitor) door(c *sim.Comm, mode lock.Mode) func() {
 		last = max(last, bounds[i].After)
 	}
 	return func() {
-		h.passed[me]++
+		h.at[me].passed++
 		for i := range bounds {
-			if bounds[i].After == h.passed[me] {
+			if bounds[i].After == h.at[me].passed {
 				h.waits[me] = append(h.waits[me], wait{&bounds[i], 0})
 				c.Visible()
 			}
 		}
-		if h.passed[me] < last {
+		if h.at[me].passed < last {
 			c.Doorway(h.doors[me][mode])
 		}
 	}
@@ -197,7 +194,7 @@ func (h *monitor) stopsWaiting(c *sim.Comm) {
 // refused is called when a rank does not get the lock.
 func (h *monitor) refused(c *sim.Comm, v visit, err error) {
 	h.stopsWaiting(c)
-	if err == nil && v.try && h.alone[c.WorldRank()] {
+	if err == nil && v.try && h.at[c.WorldRank()].alone {
 		c.Fail(fmt.Errorf("%w: TryLock (%v) of rank %d", ErrTry, v.mode, c.WorldRank()))
 	}
 }
@@ -220,7 +217,7 @@ func (h *monitor) enters(c *sim.Comm, mode lock.Mode, told bool) {
 	} else {
 		h.readers++
 	}
-	h.in[me] = true
+	h.at[me].in = true
 	if h.writers > 1 || h.writers == 1 && h.readers > 0 {
 		c.Fail(fmt.Errorf("%w: rank %d enters (%v); in are ranks %v, %d of them exclusively", ErrExclusion, me, mode, h.inside(), h.writers))
 	}
@@ -243,10 +240,10 @@ func (h *monitor) enters(c *sim.Comm, mode lock.Mode, told bool) {
 func (h *monitor) leaves(c *sim.Comm, mode lock.Mode) {
 	c.Visible()
 	c.Mark("leaves")
-	if !h.in[c.WorldRank()] { // it has lost its lease
+	if !h.at[c.WorldRank()].in { // it has lost its lease
 		return
 	}
-	h.in[c.WorldRank()] = false
+	h.at[c.WorldRank()].in = false
 	h.idle = 0
 	if mode == lock.Exclusive {
 		h.writers--
@@ -256,8 +253,8 @@ func (h *monitor) leaves(c *sim.Comm, mode lock.Mode) {
 }
 
 func (h *monitor) inside() (out []int) {
-	for r, in := range h.in {
-		if in {
+	for r := range h.at {
+		if h.at[r].in {
 			out = append(out, r)
 		}
 	}
@@ -268,10 +265,10 @@ func (h *monitor) inside() (out []int) {
 func (h *monitor) hash() uint64 {
 	x := uint64(14695981039346656037)
 	for r, waits := range h.waits {
-		if h.alone[r] {
+		if h.at[r].alone {
 			x += 1 << 40
 		}
-		x = (x ^ uint64(r+1)<<20 ^ uint64(h.patience[r])) * 1099511628211
+		x = (x ^ uint64(r+1)<<20 ^ uint64(h.at[r].patience)) * 1099511628211
 		for i := range waits {
 			x = (x ^ uint64(waits[i].After)<<8 ^ uint64(waits[i].entries+1)) * 1099511628211
 		}

@@ -78,8 +78,8 @@ func bit(b bool) uint64 {
 // takesOver is called when a rank enters. Holders whose leases may have ended are out then.
 func (h *monitor) takesOver(c *sim.Comm, mode lock.Mode, told bool) {
 	me := c.WorldRank()
-	for r, in := range h.in {
-		if in && (mode == lock.Exclusive || h.mode[r] == lock.Exclusive) && h.until[r] > 0 && c.Clock() >= h.until[r] {
+	for r := range h.at {
+		if h.at[r].in && (mode == lock.Exclusive || h.mode[r] == lock.Exclusive) && h.until[r] > 0 && c.Clock() >= h.until[r] {
 			c.Mark("takes the lock from rank %d", r)
 			h.revoked[r] = true
 			h.out(r)
@@ -103,7 +103,7 @@ func (h *monitor) timed(c *sim.Comm, r int) bool {
 
 // out removes a holder that has died or lost its lease.
 func (h *monitor) out(r int) {
-	h.in[r] = false
+	h.at[r].in = false
 	if h.mode[r] == lock.Exclusive {
 		h.writers--
 		h.owed = true
@@ -143,9 +143,11 @@ func (h *monitor) unequal(c *sim.Comm, mode lock.Mode, x, y int64) {
 // Died is of sim.Watcher.
 func (h *monitor) Died(r int) {
 	h.died, h.disturbed, h.idle = true, true, 0
-	h.patience[r], h.waits[r], h.revoked[r] = 0, h.waits[r][:0], false
-	clear(h.alone)
-	if h.in[r] {
+	h.at[r].patience, h.waits[r], h.revoked[r] = 0, h.waits[r][:0], false
+	for i := range h.at {
+		h.at[i].alone = false
+	}
+	if h.at[r].in {
 		h.out(r)
 	}
 	h.until[r] = 0
@@ -154,7 +156,7 @@ func (h *monitor) Died(r int) {
 
 // Joined is of sim.Watcher.
 func (h *monitor) Joined(r int) {
-	h.busy[r] = false
+	h.at[r].busy = false
 	h.s.Visible()
 }
 

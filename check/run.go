@@ -218,7 +218,7 @@ func (k *client) acquire(v visit) (in bool, err error) {
 		k.s.Mark("tries to take the lock, %v", v.mode)
 		in, err = k.table.TryLock(0, v.mode)
 		if errors.Is(err, errors.ErrUnsupported) {
-			k.s.Effect(func() { k.m.alone[k.s.WorldRank()] = false })
+			k.s.Effect(func() { k.m.at[k.s.WorldRank()].alone = false })
 			return false, nil
 		}
 		return in, err
@@ -248,7 +248,7 @@ type endingContext struct {
 // set sets left here and in the monitor, since the rank's behaviour depends on it.
 func (p *endingContext) set(left int) {
 	p.left = left
-	p.k.s.Effect(func() { p.k.m.patience[p.k.s.WorldRank()] = left })
+	p.k.s.Effect(func() { p.k.m.at[p.k.s.WorldRank()].patience = left })
 }
 
 var ended = make(chan struct{})

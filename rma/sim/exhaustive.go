@@ -145,19 +145,19 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 	if x.bound >= 0 || s.Counted {
 		return
 	}
-	did, saw := parent.steps[parent.choice], parent.visible>>parent.choice&1
+	did, saw := &parent.steps[parent.choice], parent.visible>>parent.choice&1
 	for b := parent.done &^ (1 << parent.choice); b != 0; b &= b - 1 {
 		i := bits.TrailingZeros64(b)
 		u := &parent.steps[i]
 		vis := parent.visible >> i & 1
-		if !commute(u, &did) || vis&saw == 1 {
+		if !commute(u, did) || vis&saw == 1 {
 			continue
 		}
 		if u.Kind|did.Kind == StepOwn {
 			if bit(u) == 0 {
 				continue
 			}
-		} else if !foreignCommute(u, &did) || x.name(u) == 0 ||
+		} else if !foreignCommute(u, did) || x.name(u) == 0 ||
 			u.Kind == StepTick && parent.timed>>parent.choice&1 == 1 || did.Kind == StepTick && parent.timed>>i&1 == 1 {
 			continue
 		}
@@ -166,6 +166,7 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 				f.done |= 1 << j
 				f.visible |= vis << j
 				f.timed |= parent.timed >> i & 1 << j
+				break // there is one at most
 			}
 		}
 	}

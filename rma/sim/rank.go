@@ -39,13 +39,9 @@ type rank struct {
 	quits  bool // the body is to end in the middle
 	err    error
 
-	// what it waits for
-	seg    *segment
-	target int // target rank in seg's group; of a flush, -1 for all
-	disp   int
-	wait   rma.Waiting
-	seen   int64
-	met    any // result of a collective call
+	*request         // what it waits for: of its memo node, or its own
+	own      request // where there is no memo node
+	met      any     // result of a collective call
 
 	pending []*operation // issued, not flushed, in the order of issue
 	results []result     // of operations that took effect and were not flushed
@@ -102,6 +98,17 @@ func (r *rank) operation(o rma.Operation, s *segment) *operation {
 
 // aborted ends a coroutine in the middle.
 var aborted = errors.New("sim: aborted")
+
+// A request is what a rank waits for.
+type request struct {
+	state  state
+	seg    *segment
+	target int // target rank in seg's group; of a flush, -1 for all
+	disp   int
+	wait   rma.Waiting
+	seen   int64
+	try    int
+}
 
 // loop runs the body once for each execution. One coroutine for all of them keeps its
 // grown stack.

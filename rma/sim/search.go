@@ -61,12 +61,12 @@ type Step struct {
 	// OpIndex is the index, among the rank's pending operations, of the one that takes
 	// effect; -1: no operation does.
 	OpIndex int
-	Kind    StepKind
-	Must    bool   // it must happen sooner or later; an operation without a Flush need not
-	Idle    bool   // a retry whose word has not changed
-	Again   bool   // a retry whose word has changed
 	Word    uint64 // number of the word that it reads or writes; noWord for none
 	Other   uint64 // of the second word that it reads; noWord for none
+	Kind    StepKind
+	Must    bool // it must happen sooner or later; an operation without a Flush need not
+	Idle    bool // a retry whose word has not changed
+	Again   bool // a retry whose word has changed
 	Writes  bool
 	Ends    bool // the job's End: operations that have not taken effect by then never do
 }
@@ -289,7 +289,7 @@ func (e *search) execute(memoised bool) (cut bool, err error) {
 		}
 		if e.exploring && len(e.choices) < e.prefix {
 			e.choices = e.choices[:len(e.choices)+1]
-			e.do(e.path[len(e.choices)-1])
+			e.do(&e.path[len(e.choices)-1])
 			continue
 		}
 		if len(e.Faults) > 0 && e.strike() {
@@ -307,7 +307,7 @@ func (e *search) execute(memoised bool) (cut bool, err error) {
 			break
 		}
 		if !e.exploring {
-			e.do(e.state.Steps[e.nextInTurn()])
+			e.do(&e.state.Steps[e.nextInTurn()])
 			continue
 		}
 		if len(e.choices) >= e.MaxSteps {
@@ -324,7 +324,7 @@ func (e *search) execute(memoised bool) (cut bool, err error) {
 		}
 		e.path = append(e.path[:len(e.choices)], e.state.Steps[i])
 		e.choices = append(e.choices, i)
-		e.do(e.state.Steps[i])
+		e.do(&e.state.Steps[i])
 	}
 	e.abort()
 	return cut, e.violation

@@ -18,7 +18,8 @@ type checkpoint struct {
 
 // rankCheckpoint is the state of one rank.
 type rankCheckpoint struct {
-	request
+	state   state
+	request *request
 	searchState
 	memo    *memoNode
 	doorway func()
@@ -57,7 +58,7 @@ func (e *search) saveCheckpoint(again bool) {
 	m.outside = e.outside.Save(m.outside)
 	for i, r := range e.w.ranks {
 		k := &m.ranks[i]
-		k.request = request{state: r.state, seg: r.seg, target: r.target, disp: r.disp, wait: r.wait, seen: r.seen}
+		k.state, k.request = r.state, r.request
 		k.searchState, k.memo, k.doorway = r.searchState, r.memo, r.doorway
 		k.results = append(k.results[:0], r.results...)
 		k.pending = copied(k.pending, r.pending)
@@ -104,7 +105,7 @@ func (e *search) restoreCheckpoint() bool {
 	e.outside.Restore(m.outside)
 	for i, r := range w.ranks {
 		k := &m.ranks[i]
-		r.state, r.seg, r.target, r.disp, r.wait, r.seen = k.state, k.seg, k.target, k.disp, k.wait, k.request.seen
+		r.state, r.request = k.state, k.request
 		r.searchState, r.memo, r.doorway, r.err, r.met = k.searchState, k.memo, k.doorway, nil, nil
 		r.results = append(r.results[:0], k.results...)
 		r.spare = append(r.spare, r.pending...)

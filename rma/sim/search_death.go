@@ -20,9 +20,9 @@ func (e *search) foreignSteps(must bool) bool {
 	for _, r := range e.w.ranks {
 		switch {
 		case r.waits() && e.deaths < e.Crashes:
-			e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: -1, Kind: StepCrash, Word: noWord, Other: noWord})
+			e.state.step(r.id).Kind = StepCrash
 		case r.state == dead && e.joins < e.Rejoins:
-			e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: -1, Kind: StepJoin, Word: noWord, Other: noWord})
+			e.state.step(r.id).Kind = StepJoin
 		}
 	}
 	if e.ticks < e.Ticks {
@@ -30,7 +30,8 @@ func (e *search) foreignSteps(must bool) bool {
 		if e.MaxDelay > 0 && e.delayed() {
 			return must || forced && e.hurry()
 		}
-		e.state.Steps = append(e.state.Steps, Step{Rank: -1, OpIndex: -1, Kind: StepTick, Must: forced, Word: noWord, Other: noWord})
+		s := e.state.step(-1)
+		s.Kind, s.Must = StepTick, forced
 		return must || forced
 	}
 	return must
@@ -44,7 +45,8 @@ func (e *search) ghostSteps(r *rank) {
 		if blocked(r.ghosts[:i], o) || e.lost(o) || e.taken(o, word) || e.MaxDelay > 0 && e.ticks-o.ticks > e.MaxDelay {
 			continue
 		}
-		e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: i, Kind: StepGhost, Word: word, Other: noWord, Writes: o.Kind.Writes() && o.Op != rma.NoOp})
+		s := e.state.step(r.id)
+		s.OpIndex, s.Kind, s.Word, s.Writes = i, StepGhost, word, o.Kind.Writes() && o.Op != rma.NoOp
 	}
 }
 
@@ -69,7 +71,7 @@ func (e *search) taken(o *operation, word uint64) bool {
 }
 
 // doForeign does a step that is no rank's own.
-func (e *search) doForeign(step Step) {
+func (e *search) doForeign(step *Step) {
 	switch step.Kind {
 	case StepTick:
 		e.tick(step.Must)

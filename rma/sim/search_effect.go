@@ -7,10 +7,10 @@ import (
 )
 
 // do does a step.
-func (e *search) do(step Step) {
+func (e *search) do(step *Step) {
 	s := &e.state
 	if e.exploring { // beyond, what the last step was stays
-		s.Did, s.Visible, s.Timed, s.Beaten = step, false, e.MaxDelay > 0, -1
+		s.Did, s.Visible, s.Timed, s.Beaten = *step, false, e.MaxDelay > 0, -1
 		s.Depth++
 	}
 	if step.Kind > StepLimit {

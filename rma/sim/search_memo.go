@@ -23,17 +23,6 @@ type memoNode struct {
 	children []*memoNode
 }
 
-// A request is what a rank waits for.
-type request struct {
-	state  state
-	seg    *segment
-	target int // rank; of a flush, -1 for all
-	disp   int
-	wait   rma.Waiting
-	seen   int64
-	try    int
-}
-
 // An answer ends a wait.
 type answer struct {
 	err   error
@@ -233,12 +222,13 @@ func (e *search) ask(r *rank, q request) answer {
 	}
 	if !r.lagging {
 		if r.memo == nil {
-			if !e.beginWait(r, &q) {
+			r.own = q
+			if !e.beginWait(r, &r.own) {
 				return e.endWait(r)
 			}
 		} else {
 			r.memo.waitsFor, r.codeAt = q, r.memo
-			if !e.beginWait(r, &q) {
+			if !e.beginWait(r, &r.memo.waitsFor) {
 				a := e.endWait(r)
 				r.memo = r.memo.addChild(a)
 				return a
@@ -258,9 +248,9 @@ func (e *search) ask(r *rank, q request) answer {
 	return a
 }
 
-// beginWait notes a rank's request. It reports false if there is nothing to wait for.
+// beginWait notes a rank's request, which it keeps. It reports false if there is nothing to wait for.
 func (e *search) beginWait(r *rank, q *request) bool {
-	r.state, r.seg, r.target, r.disp, r.wait, r.seen = q.state, q.seg, q.target, q.disp, q.wait, q.seen
+	r.state, r.request = q.state, q
 	switch q.state {
 	case flushing:
 		return r.owes(q.seg, q.target)

@@ -49,50 +49,67 @@ func (e *search) stepsOf(r *rank) bool {
 		}
 		due := !stops && r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)
 		must = must || due
-		e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: i, Must: due, Word: word, Other: noWord, Writes: o.Kind.Writes() && o.Op != rma.NoOp})
+		s := e.state.step(r.id)
+		s.OpIndex, s.Must, s.Word, s.Writes = i, due, word, o.Kind.Writes() && o.Op != rma.NoOp
 	}
 	if stops && r.state != ending {
 		return must
 	}
-	step := Step{Rank: r.id, OpIndex: -1, Must: true, Word: noWord, Other: noWord}
 	switch r.state {
 	case flushing: // a fault had stopped it when its last operation took effect
 		if r.owes(r.seg, r.target) {
 			return must
 		}
+		e.state.step(r.id).Must = true
 	case awaiting:
 		if r.missed && e.clock >= r.wait.Until {
-			e.state.Steps = append(e.state.Steps, Step{Rank: r.id, OpIndex: -1, Kind: StepLimit, Must: true, Word: noWord, Other: noWord})
+			s := e.state.step(r.id)
+			s.Kind, s.Must = StepLimit, true
 			must = true
 		}
 		if r.found() < 0 && (!e.exploring || !r.looks()) {
 			return must
 		}
-		a := &r.wait.Words
-		step.Word = r.seg.key(a[0].Target, a[0].Disp)
+		s, a := e.state.step(r.id), &r.wait.Words
+		s.Must, s.Word = true, r.seg.key(a[0].Target, a[0].Disp)
 		if r.wait.N == 2 {
-			step.Other = r.seg.key(a[1].Target, a[1].Disp)
+			s.Other = r.seg.key(a[1].Target, a[1].Disp)
 		}
 	case pausing:
-		step.Word = r.seg.key(r.target, r.disp)
+		s := e.state.step(r.id)
+		s.Word = r.seg.key(r.target, r.disp)
 		if !r.changed && *r.seg.word(r.target, r.disp) == r.seen {
-			step.Must, step.Idle = false, true
+			s.Idle = true
 			e.state.Idles++
-		} else {
-			step.Again = true
-			e.state.Agains++
+			return must
 		}
+		s.Must, s.Again = true, true
+		e.state.Agains++
 	case sleeping:
 		if r.wait.Until > e.clock {
 			return must
 		}
+		e.state.step(r.id).Must = true
 	case ending:
-		step.Ends = true
+		s := e.state.step(r.id)
+		s.Must, s.Ends = true, true
 	default:
 		return must
 	}
-	e.state.Steps = append(e.state.Steps, step)
-	return must || step.Must
+	return true
+}
+
+// step adds a step of a rank to the list. It is made in its place: a search spends much of its
+// time on this list.
+func (s *State) step(rank int) *Step {
+	n := len(s.Steps)
+	if n == cap(s.Steps) {
+		s.Steps = append(s.Steps, Step{})
+	}
+	s.Steps = s.Steps[:n+1]
+	k := &s.Steps[n]
+	*k = Step{Rank: rank, OpIndex: -1, Word: noWord, Other: noWord}
+	return k
 }
 
 // blocked reports whether an earlier operation of the rank that must come first has not

@@ -33,6 +33,7 @@ func newWorld(node []int, memoryNodes int) *world {
 	comms := make([]Comm, len(node))
 	for i := range all {
 		all[i] = rank{w: w, id: i}
+		all[i].request = &all[i].own
 		w.ranks[i] = &all[i]
 	}
 	w.all = newGroup(w.ranks, node)
