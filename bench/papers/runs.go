@@ -23,6 +23,11 @@ func (r Runs) Lock(name string) Runs {
 	})
 }
 
+// exactly keeps those of a lock with these parameters alone.
+func (r Runs) exactly(lock string) Runs {
+	return r.where(func(run *bench.Result) bool { return run.Lock == lock })
+}
+
 // Ranks keeps those with a number of ranks.
 func (r Runs) Ranks(n int) Runs {
 	return r.where(func(run *bench.Result) bool { return run.Ranks == n })
@@ -89,6 +94,9 @@ func P99(r *bench.Result) float64 { return r.P99 }
 
 // P999 is the latency of 99.9 %, ns.
 func P999(r *bench.Result) float64 { return r.P999 }
+
+// AbortShare is the share of attempts that were aborted, in percent.
+func AbortShare(r *bench.Result) float64 { return 100 * r.Aborts / (1 + r.Aborts) }
 
 // OnMemory is the operations on memory nodes per acquire, polls included.
 func OnMemory(r *bench.Result) float64 {
