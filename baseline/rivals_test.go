@@ -11,7 +11,9 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/rmatest"
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
@@ -54,6 +56,49 @@ func TestCASLockMutants(t *testing.T) {
 	t.Run("undo", func(t *testing.T) {
 		locktest.RunMutantsOf(t, 2, nil, with(t, "retry-on-fail", params{"READERS": "undo"}))
 	})
+}
+
+// TestDSLRPlusSearch: DSLR+ under schedules that are searched, with resets all the time, and
+// with pauses.
+func TestDSLRPlusSearch(t *testing.T) {
+	t.Run("tickets", func(t *testing.T) { locktest.RunVariant(t, with(t, "dslr-plus", params{"BASE": "0"})) })
+	for _, p := range []struct {
+		countMax string
+		plan     check.Plan
+		bound    int
+	}{
+		{"1", check.Plan{Ranks: 2, Acquires: 2, Writers: 1}, sim.Unbounded},
+		{"1", check.Plan{Ranks: 2, Acquires: 3, Writers: 1}, sim.Unbounded},
+		{"2", check.Plan{Ranks: 2, Acquires: 4, Writers: 2}, sim.Unbounded},
+		{"2", check.Plan{Ranks: 3, Acquires: 2, Writers: 1}, 2},
+		{"2", check.Plan{Ranks: 3, Acquires: 2, Writers: 3}, 2},
+	} {
+		t.Run(fmt.Sprintf("%s tickets, %d x %d, %d writers", p.countMax, p.plan.Ranks, p.plan.Acquires, p.plan.Writers), func(t *testing.T) {
+			if p.plan.Ranks*p.plan.Acquires > 4 && locktest.Quick() {
+				t.Skip("seconds")
+			}
+			p.plan.Info, p.plan.MemoryNodes = with(t, "dslr-plus", params{"BASE": "0", "COUNTMAX": p.countMax}), 1
+			locktest.RunWhole(t, p.plan, p.bound)
+		})
+	}
+	for _, countMax := range []string{"3", "16384"} {
+		t.Run("paced, "+countMax+" tickets", func(t *testing.T) {
+			plan := check.Plan{Info: with(t, "dslr-plus", params{"COUNTMAX": countMax, "CAP": "1600ns"}), Ranks: 5, Acquires: 4, Writers: check.Mixed, MemoryNodes: 1, Guard: true, Ticks: 2000}
+			locktest.RunPlan(t, plan, sim.Random(1, 0, locktest.Draws(1000)))
+			plan.Info = with(t, "dslr-plus", params{"COUNTMAX": countMax, "BASE": "0"})
+			plan.Ticks, plan.Tries = 0, true
+			locktest.RunPlan(t, plan, sim.PCT(1, 3, 0, locktest.Draws(1000)))
+		})
+	}
+}
+
+// TestDSLRPlusMutants: a DSLR+ with a mistake does not pass.
+func TestDSLRPlusMutants(t *testing.T) {
+	infos := []lock.Info{with(t, "dslr-plus", params{"BASE": "0"})}
+	if locktest.Deep() {
+		infos = append(infos, with(t, "dslr-plus", params{"BASE": "0", "COUNTMAX": "2"}))
+	}
+	locktest.RunMutantsOf(t, 1, nil, infos...)
 }
 
 // TestReaderWriterStarvation is Figure 12 of dslr: readers that overlap come and go, and a
@@ -128,9 +173,13 @@ func starved(t *testing.T, info lock.Info, modes []lock.Mode, rounds int) int {
 // TestGiveWay: a rank that holds a lock and waits for another one, whose holder waits for the
 // first, gets lock.ErrGiveWay after its number of tries, and the lock is as it was.
 func TestGiveWay(t *testing.T) {
-	for _, name := range []string{"caslock", "retry-on-fail"} {
+	for _, name := range []string{"caslock", "retry-on-fail", "dslr-plus"} {
 		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
-			info := with(t, name, params{"RETRIES": "5", "R": "1us", "L": "100us"})
+			p := params{"RETRIES": "5"}
+			if name != "dslr-plus" {
+				p["R"], p["L"] = "1us", "100us"
+			}
+			info := with(t, name, p)
 			t.Run(fmt.Sprint(name, mode), func(t *testing.T) {
 				err := inproc.Job{Nodes: 1, PerNode: 2, MemoryNodes: 2}.Run(func(c rma.Comm) error { return circle(c, info, mode) })
 				if err != nil {
@@ -185,11 +234,130 @@ func circle(c rma.Comm, info lock.Info, second lock.Mode) error {
 	return errors.Join(err, c.Barrier(), tab.(lock.Checked).Idle())
 }
 
+// A step is a call and the operations on memory nodes that it makes.
+type step struct {
+	what string
+	do   func(lock.Table) error
+	want map[rma.Kind]int64
+}
+
+func take(id int, mode lock.Mode) func(lock.Table) error {
+	return func(t lock.Table) error { return t.Lock(background, id, mode) }
+}
+
+func give(id int, mode lock.Mode) func(lock.Table) error {
+	return func(t lock.Table) error { return t.Unlock(id, mode) }
+}
+
+func try(id int, mode lock.Mode, want bool) func(lock.Table) error {
+	return func(t lock.Table) error {
+		got, err := t.TryLock(id, mode)
+		if got != want {
+			err = errors.Join(err, fmt.Errorf("TryLock: %v, want %v", got, want))
+		}
+		return err
+	}
+}
+
+// TestRivalsCosts counts the remote operations that the pages of docs/locks state.
+func TestRivalsCosts(t *testing.T) {
+	const x, s = lock.Exclusive, lock.Shared
+	fao, cas := map[rma.Kind]int64{rma.KindFetchAndOp: 1}, map[rma.Kind]int64{rma.KindCompareAndSwap: 1}
+	looked := map[rma.Kind]int64{rma.KindGet: 1, rma.KindCompareAndSwap: 1}
+	for name, steps := range map[string][]step{
+		"caslock": {
+			{"X", take(0, x), cas}, {"unX", give(0, x), cas}, {"S", take(0, s), fao}, {"unS", give(0, s), fao},
+			{"try X", try(0, x, true), cas}, {"unX", give(0, x), cas}, {"try S", try(0, s, true), fao}, {"unS", give(0, s), fao},
+		},
+		"dslr-plus": {
+			{"X", take(0, x), fao}, {"unX", give(0, x), fao}, {"S", take(0, s), fao}, {"unS", give(0, s), fao},
+			{"try X", try(0, x, true), looked}, {"unX", give(0, x), fao}, {"try S", try(0, s, true), looked}, {"unS", give(0, s), fao},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+				var n hook.Tally
+				tab, err := with(t, name, nil).Open(hook.Count(c, &n), 1, 0)
+				if err != nil {
+					return err
+				}
+				for _, step := range steps {
+					n.Reset()
+					if err := step.do(tab); err != nil {
+						return err
+					}
+					for k := range rma.Kinds {
+						if n.Ops(k, hook.Far) != step.want[k] {
+							return fmt.Errorf("%s: want %v; counted are\n%v", step.what, step.want, &n)
+						}
+					}
+				}
+				return errors.Join(tab.(lock.Checked).Idle(), tab.Free())
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestRivalsAllocateNothing: no acquire and no release allocates.
+func TestRivalsAllocateNothing(t *testing.T) {
+	if rmatest.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, name := range []string{"caslock", "dslr-plus"} {
+		err := inproc.Run(1, func(c rma.Comm) error {
+			tab, err := with(t, name, nil).Open(c, 2, 0)
+			if err != nil {
+				return err
+			}
+			for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+				n := testing.AllocsPerRun(100, func() { err = errors.Join(err, tab.Lock(background, 1, mode), tab.Unlock(1, mode)) })
+				if n != 0 || err != nil {
+					return fmt.Errorf("%s: %v allocations, %w", name, n, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDSLRPlusWaits: a rank that waits makes one draw, and looks.
+func TestDSLRPlusWaits(t *testing.T) {
+	err := inproc.Job{Nodes: 1, PerNode: 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		var n hook.Tally
+		tab, err := with(t, "dslr-plus", nil).Open(hook.Count(c, &n), 1, 0)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			err = errors.Join(tab.Lock(background, 0, lock.Exclusive), c.Barrier())
+			c.Sleep(2e6)
+			return errors.Join(err, tab.Unlock(0, lock.Exclusive), c.Barrier())
+		}
+		if err := errors.Join(c.Barrier(), tab.Lock(background, 0, lock.Shared)); err != nil {
+			return err
+		}
+		if n.Ops(rma.KindFetchAndOp, hook.Far) != 1 || n.Ops(rma.KindCompareAndSwap, hook.Far) != 0 || n.Awaits(hook.Far) != 0 || n.Backoffs(hook.Far) != 0 {
+			err = fmt.Errorf("want one draw and looks; counted are\n%v", &n)
+		}
+		return errors.Join(err, tab.Unlock(0, lock.Shared), c.Barrier())
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBadParams: nonsense is refused with what is wrong.
 func TestBadParams(t *testing.T) {
 	for name, all := range map[string][]params{
 		"caslock":       {{"R": "x"}, {"R": "-1us"}, {"L": "1us"}, {"R": "2us", "L": "1us"}, {"RETRIES": "-1"}, {"RETRIES": "many"}, {"READERS": "undo"}},
 		"retry-on-fail": {{"READERS": "sometimes"}, {"R": "1"}},
+		"dslr-plus":     {{"BASE": "x"}, {"CAP": "10ns"}, {"COUNTMAX": "0x"}, {"COUNTMAX": "16385"}, {"COUNTMAX": "-1"}, {"RANDOM": "-1us"}, {"R": "1us"}},
 	} {
 		for _, p := range all {
 			info := with(t, name, p)

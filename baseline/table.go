@@ -160,6 +160,26 @@ type blocker struct {
 
 // pause waits before the next try, or says that there is to be none.
 func (t *table) pause(ctx context.Context, id int, b blocker, try int) error {
+	if err := t.over(ctx, id, try); err != nil {
+		return err
+	}
+	if t.backoff.BaseNs == 0 {
+		return t.w.Backoff(b.target, b.disp, b.seen, try)
+	}
+	ns := t.backoff.pauseNs(try)
+	switch t.backoff.Jitter {
+	case Fixed:
+	case Full:
+		ns = t.upTo(ns)
+	case Added:
+		ns += t.upTo(ns)
+	}
+	t.c.Sleep(ns)
+	return nil
+}
+
+// over says that a rank is to try no more: the context has ended, or its tries are used up.
+func (t *table) over(ctx context.Context, id int, try int) error {
 	if ctx.Err() != nil {
 		what := "LockAll"
 		if id != everything {
@@ -170,23 +190,11 @@ func (t *table) pause(ctx context.Context, id int, b blocker, try int) error {
 	if t.retries > 0 && try+1 >= t.retries && t.held.several() {
 		return fmt.Errorf("baseline: %s: lock %d: %d tries: %w", t.name, id, try+1, lock.ErrGiveWay)
 	}
-	if t.backoff.BaseNs == 0 {
-		return t.w.Backoff(b.target, b.disp, b.seen, try)
-	}
-	ns := t.backoff.pauseNs(try)
-	switch t.backoff.Jitter {
-	case Fixed:
-	case Full:
-		ns = t.draw(ns)
-	case Added:
-		ns += t.draw(ns)
-	}
-	t.c.Sleep(ns)
 	return nil
 }
 
-// draw is a random number from 0 to most, by xorshift64*.
-func (t *table) draw(most int64) int64 {
+// upTo is a random number from 0 to most, by xorshift64*.
+func (t *table) upTo(most int64) int64 {
 	x := t.random
 	x ^= x >> 12
 	x ^= x << 25
