@@ -8,6 +8,7 @@ import (
 	_ "github.com/rmalock/rmalock/dslr"
 	_ "github.com/rmalock/rmalock/rmamcs"
 	_ "github.com/rmalock/rmalock/rmarw"
+	_ "github.com/rmalock/rmalock/shiftlock"
 	_ "github.com/rmalock/rmalock/topo/hardware" // levels inside the nodes
 )
 

@@ -1,0 +1,70 @@
+package shiftlock
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rmalock/rmalock/lock"
+)
+
+// try takes the lock if it is free. It returns the word that it found last.
+func (t *Table) try(p *place) (bool, int64, error) {
+	if err := t.empty(p); err != nil {
+		return false, 0, err
+	}
+	p.since = t.now()
+	v, err := t.w.GetFlush(p.home, p.disp)
+	for {
+		if err != nil || !p.open(v) {
+			return false, v, err
+		}
+		found, failed := t.w.CompareAndSwapFlush(p.entered(v), v, p.home, p.disp)
+		if failed == nil && found == v {
+			break
+		}
+		v, err = found, failed
+	}
+	p.word, p.told = p.entered(v), died.Get(v) != 0
+	if p.mode == lock.Shared {
+		in, err := t.admit(p)
+		return in, p.word, err
+	}
+	in := true
+	for in && err == nil && !t.inTime(p) {
+		in, err = t.renew(p)
+	}
+	return in, p.word, err
+}
+
+// open reports whether the lock is free for the place's mode.
+func (p *place) open(v int64) bool {
+	return tail.Get(v) == 0 && (p.mode == lock.Shared || rdr.Get(v) == 0)
+}
+
+// entered is the word with this rank inside.
+func (p *place) entered(v int64) int64 {
+	if p.mode == lock.Shared {
+		return v + rdr.One()
+	}
+	return tail.With(v, int64(p.me))
+}
+
+// poll tries until ctx ends: a writer cannot leave the queue.
+func (t *Table) poll(ctx context.Context, p *place) error {
+	for try := 0; ; try++ {
+		got, v, err := t.try(p)
+		if got {
+			return t.granted(p)
+		}
+		if err == nil && ctx.Err() != nil {
+			err = fmt.Errorf("shiftlock: lock %d: %w (%w)", p.id, lock.ErrDeadline, context.Cause(ctx))
+		}
+		if err == nil {
+			err = t.w.Backoff(p.home, p.disp, v, try)
+		}
+		if err != nil {
+			t.unclaim(p)
+			return err
+		}
+	}
+}
