@@ -87,8 +87,9 @@ var (
 	twoNodes   = machine("node:2 core:2")
 )
 
-// candidate is a plan for mutants: one of many that differ in the modes, in who only
-// tries, and in whether ranks share a node.
+// candidate is a plan for mutants: one of many that differ in the modes, in which acquires are
+// tries, and in whether ranks share a node. For a lock that recovers the clock advances, and in
+// one in three a rank dies.
 func candidate(info lock.Info, ranks int, k uint64) Plan {
 	p := Plan{Info: info, Ranks: ranks, Acquires: 2, Writers: Mixed, Seed: k / 2, Tries: k%2 == 1, MaxSteps: 5000, uncounted: true}
 	if k/2 == 0 {
@@ -100,6 +101,9 @@ func candidate(info lock.Info, ranks int, k uint64) Plan {
 		p.Topology = threeNodes
 	case ranks == 4:
 		p.Topology = twoNodes
+	}
+	if info.Recovers { // its lock is at home on memory nodes, and its mistakes need time
+		p.MemoryNodes, p.Ticks, p.MaxDelay, p.Crashes = 1, 12, 1, int(k/2%3/2)
 	}
 	return p
 }
@@ -141,7 +145,11 @@ func Mutants(distances bool, infos ...lock.Info) ([]Mutant, error) {
 
 // surveyed are the plans by which Mutants looks for places, and surveying the schedules.
 func surveyed(info lock.Info, ranks int) (out []Plan) {
-	for k := range uint64(4) {
+	plans := uint64(4)
+	if info.Recovers {
+		plans = 6 // two with a death
+	}
+	for k := range plans {
 		p := candidate(info, ranks, k)
 		p.Acquires = 4
 		out = append(out, p)

@@ -88,7 +88,7 @@ func (t *Table) wait(k *ticket) (served bool, err error) {
 			k.word = v
 			return false, nil
 		}
-		now, next, err := t.look(k, v, still.since)
+		now, next, err := t.look(k, v, still.mask, still.since)
 		if err != nil {
 			return false, err
 		}
@@ -119,16 +119,16 @@ func (t *Table) sees(s *stillness, v int64) {
 	}
 }
 
-// look pauses and reads the word. now is a moment before the read.
-func (t *Table) look(k *ticket, v, moved int64) (now, next int64, err error) {
+// look pauses and reads the word. The pause ends early if a bit of mask is not as in v. now is
+// a moment before the read.
+func (t *Table) look(k *ticket, v, mask, moved int64) (now, next int64, err error) {
 	if t.cfg.Omega > 0 {
 		t.c.Sleep(t.ahead(k, v) * t.cfg.Omega) // A2:20
 	} else {
 		// The lease must begin close to the moment at which the ticket is served.
 		until := min(moved+t.patience(k, v), t.c.Now()+t.cfg.Lease/4)
-		released := t.layout.released()
 		now = t.c.Now()
-		next, held, err := t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(v&released).In(released), until)
+		next, held, err := t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(v&mask).In(mask), until)
 		if held || err != nil {
 			return now, next, err
 		}

@@ -5,6 +5,10 @@ package dslr
 // It takes ranks that do not release theirs for two leases for dead.
 func (t *Table) reset(k *ticket, v int64) error {
 	l, still := t.layout, t.watch(v)
+	awaited := still.mask
+	if t.cfg.Reset == ResetExact { // until no draw is there that its rank takes back
+		awaited = -1
+	}
 	for v&l.gen.Mask() == k.prev&l.gen.Mask() {
 		t.sees(&still, v)
 		if zero, ok := t.resetTo(k, v); ok {
@@ -15,7 +19,7 @@ func (t *Table) reset(k *ticket, v int64) error {
 			v = found
 			continue
 		}
-		now, next, err := t.look(k, v, still.since)
+		now, next, err := t.look(k, v, awaited, still.since)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,8 @@ type ticket struct {
 	kind           kind
 	slots          int64 // tickets drawn at once, with as many leases: section 5.1
 	prev           int64 // the word before the draw
-	mask, want     int64 // the ticket is served while word&mask == want
+	mask, want     int64 // the ticket is served while word&mask == want,
+	mask2, least   int64 // and word&mask2 is least or more
 	resets         bool  // the ticket crosses COUNT_MAX: its owner resets (A1:10, A1:24)
 
 	since   int64 // the last moment at which the rank knew that it was not served
@@ -20,9 +21,15 @@ func (t *Table) drawn(k *ticket, prev int64) {
 	l := t.layout
 	k.prev, k.word = prev, prev+k.slots<<l.max[k.kind].Shift
 	k.mask, k.want = l.gen.Mask(), prev&l.gen.Mask()
+	k.mask2, k.least = 0, 0
 	for _, b := range before[k.kind] {
-		k.mask |= l.n[b].Mask()
-		k.want = l.n[b].With(k.want, l.max[b].Get(prev))
+		n := l.n[b]
+		if b == update && k.kind == shared { // those that come later may be released earlier
+			k.mask2, k.least = n.Mask(), n.With(0, l.max[b].Get(prev))
+			continue
+		}
+		k.mask |= n.Mask()
+		k.want = n.With(k.want, l.max[b].Get(prev))
 	}
 	max := l.max[k.kind].Get(prev)
 	k.resets = max < l.countMax && max+k.slots >= l.countMax
@@ -31,17 +38,18 @@ func (t *Table) drawn(k *ticket, prev int64) {
 
 // served reports whether the ticket is served in v (A2:5 to A2:10). A value of later: it is
 // served still, and nobody has passed it over.
-func (k *ticket) served(v int64) bool { return v&k.mask == k.want }
+func (k *ticket) served(v int64) bool { return v&k.mask == k.want && v&k.mask2 >= k.least }
 
 // passedOver reports whether the ticket will never be served (A2:3). A shared ticket looks at
-// no shared counter, unlike the paper's: siblings may be released before it.
+// no shared counter, unlike the paper's: siblings may be released before it. Nor does it look
+// at that of update tickets, which may be served and released beside it.
 func (t *Table) passedOver(k *ticket, v int64) bool {
 	l := t.layout
 	if v&l.gen.Mask() != k.prev&l.gen.Mask() {
 		return true
 	}
 	for _, b := range before[k.kind] {
-		if l.n[b].Get(v) > l.max[b].Get(k.prev) {
+		if l.n[b].Get(v) > l.max[b].Get(k.prev) && !(b == update && k.kind == shared) {
 			return true
 		}
 	}

@@ -16,7 +16,8 @@ func (t *Table) updates() error {
 }
 
 // upgrade waits until the shared tickets before an update ticket are released: Figure 7, (d).
-// Meanwhile it needs no operation but reads, as all later tickets wait for this one.
+// Meanwhile it needs no operation but reads, as all later tickets wait for this one. The lease
+// begins anew with each look that finds a reader: others count from the moment it leaves.
 func (t *Table) upgrade(id int) error {
 	k := t.find(id)
 	if k == nil || k.kind != update {
@@ -27,38 +28,37 @@ func (t *Table) upgrade(id int) error {
 	v, still := k.word, t.watch(k.word)
 	for l.n[shared].Get(v) != readers {
 		t.sees(&still, v)
-		now, next, err := t.look(k, v, still.since)
+		now, next, err := t.look(k, v, still.mask, still.since)
+		if err == nil && next&still.mask == still.word && now-still.since >= t.patience(k, next) {
+			var done bool
+			if done, next, err = t.giveUp(k, next); done {
+				t.unclaim(k)
+				return fmt.Errorf("dslr: lock %d: readers before the update lock stay for too long: %w", id, lock.ErrGiveWay)
+			}
+		}
 		switch {
 		case err != nil:
 			return err
 		case !k.served(next):
 			t.unclaim(k)
 			return lost(id)
-		case next&still.mask == still.word && now-still.since >= t.patience(k, next):
-			if next, err = t.giveUp(k, next); err != nil || next == passed {
-				t.unclaim(k)
-				return errors.Join(err, fmt.Errorf("dslr: lock %d: readers before the update lock stay for too long: %w", id, lock.ErrGiveWay))
-			}
+		case l.n[shared].Get(next) != readers:
+			k.since = now
 		}
 		v = next
 	}
 	k.word = v
+	if in, err := t.inTime(k); !in {
+		t.unclaim(k)
+		return errors.Join(err, fmt.Errorf("dslr: lock %d: the update lock's lease has ended: %w", id, lock.ErrGiveWay))
+	}
 	return nil
 }
 
-// giveUp releases an update ticket, and takes the readers before it for released: one that is
-// only slow sees that an update ticket behind it is. It returns passed, or the word as
-// another rank has changed it meanwhile.
-func (t *Table) giveUp(k *ticket, v int64) (int64, error) {
-	l := t.layout
-	next := l.n[shared].With(v, l.max[shared].Get(k.prev))
-	next = l.n[update].With(next, l.n[update].Get(v)+k.slots)
-	found, err := t.w.CompareAndSwapFlush(next, v, k.home, k.disp)
-	if err != nil || found != v {
-		return found, err
-	}
-	if k.resets {
-		return passed, t.reset(k, next)
-	}
-	return passed, nil
+// giveUp resets the word, so that all tickets are drawn anew: a reader that is only slow has no
+// other way to see that it is taken for dead. It returns the word as another rank has changed
+// it, if that is why it has not reset it.
+func (t *Table) giveUp(k *ticket, v int64) (done bool, next int64, err error) {
+	next, err = t.w.CompareAndSwapFlush(t.layout.zero(v), v, k.home, k.disp)
+	return err == nil && next == v, next, err
 }
