@@ -3,20 +3,29 @@ package alock
 import (
 	"context"
 
+	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
 
 // Lock takes the lock: Algorithm 2, Lock. With a context that can end it polls TryLock; see
 // package lock.
 func (m *Mutex) Lock(ctx context.Context) error {
-	t := m.t
-	k, err := t.claim(m.id)
+	k, err := m.t.claim(m.id, lock.Exclusive)
 	if err != nil {
 		return err
 	}
 	if ctx.Done() != nil {
-		return m.poll(ctx, k)
+		return m.retry(ctx, k, m.try)
 	}
+	if err := m.take(k); err != nil {
+		return err
+	}
+	return m.drain()
+}
+
+// take takes the lock, with a slot that is claimed.
+func (m *Mutex) take(k int) error {
+	t := m.t
 	// The swap that the text has (5.1); Algorithm 3 makes it of CompareAndSwaps, as does
 	// rma.Emulate for transports without one.
 	pred, err := t.w.FetchAndOpFlush(named(t.rank, k), m.home, m.at+m.tail, rma.Replace)

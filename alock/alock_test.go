@@ -16,7 +16,11 @@ import (
 
 var background = context.Background()
 
-func TestLock(t *testing.T) { locktest.RunInproc(t, "alock") }
+func TestLock(t *testing.T) {
+	for _, name := range []string{"alock", "alock-rw"} {
+		t.Run(name, func(t *testing.T) { locktest.RunInproc(t, name) })
+	}
+}
 
 // TestNoAllocations: no pair of ranks of one cohort or of two allocates, with a queue or without.
 func TestNoAllocations(t *testing.T) {

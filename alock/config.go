@@ -15,6 +15,15 @@ type Config struct {
 	// LocalBudget and RemoteBudget are the entries of a cohort in a row while the other one
 	// waits: section 6.1. 0 means 5 and 20.
 	LocalBudget, RemoteBudget int
+	Shared                    bool // with a shared mode
+}
+
+// name is the registered name of the lock.
+func (c *Config) name() string {
+	if c.Shared {
+		return "alock-rw"
+	}
+	return "alock"
 }
 
 // validate refuses nonsense and fills in the defaults.
@@ -39,29 +48,48 @@ func (c *Config) validate(size int) error {
 }
 
 func init() {
-	lock.Register(lock.Info{
-		Name:  "alock",
-		Title: "ALock, a queue for the ranks of the lock's node and one for all others, with budgets",
-		Fair:  "first come, first served in a cohort; of the other one at most its budget for each budget of one's own, and once more",
-		Params: []lock.Param{
-			{Name: "LOCAL", Help: "budget of the ranks of the lock's node; default 5"},
-			{Name: "REMOTE", Help: "budget of the other ranks; default 20"},
-		},
-		Open: func(c rma.Comm, n, home int) (lock.Table, error) { return New(c, Config{Locks: n, Home: home}) },
-		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
-			cfg := Config{Locks: s.Locks, Home: s.Home}
-			for name, into := range map[string]*int{"LOCAL": &cfg.LocalBudget, "REMOTE": &cfg.RemoteBudget} {
-				text, ok := s.Params[name]
-				if !ok {
-					continue
+	for _, shared := range []bool{false, true} {
+		info := lock.Info{
+			Title:  "ALock, a queue for the ranks of the lock's node and one for all others, with budgets",
+			Shared: shared,
+			Fair:   "first come, first served in a cohort; of the other one at most its budget for each budget of one's own, and once more",
+			Params: []lock.Param{
+				{Name: "LOCAL", Help: "budget of the ranks of the lock's node; default 5"},
+				{Name: "REMOTE", Help: "budget of the other ranks; default 20"},
+			},
+			Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+				return New(c, Config{Locks: n, Home: home, Shared: shared})
+			},
+			OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
+				cfg, err := parse(s)
+				if err != nil {
+					return nil, err
 				}
-				n, err := strconv.Atoi(text)
-				if err != nil || n < 1 {
-					return nil, fmt.Errorf("alock: %s is %q, want a number from 1 on: %w", name, text, lock.ErrConfig)
-				}
-				*into = n
-			}
-			return New(c, cfg)
-		},
-	})
+				cfg.Shared = shared
+				return New(c, cfg)
+			},
+		}
+		if shared {
+			info.Title = "ALock for readers and writers, with a count of readers for each of the two"
+		}
+		info.Name = (&Config{Shared: shared}).name()
+		lock.Register(info)
+	}
+}
+
+// parse makes a Config of a setting.
+func parse(s lock.Setting) (Config, error) {
+	cfg := Config{Locks: s.Locks, Home: s.Home}
+	for name, into := range map[string]*int{"LOCAL": &cfg.LocalBudget, "REMOTE": &cfg.RemoteBudget} {
+		text, ok := s.Params[name]
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return cfg, fmt.Errorf("alock: %s is %q, want a number from 1 on: %w", name, text, lock.ErrConfig)
+		}
+		*into = n
+	}
+	return cfg, nil
 }

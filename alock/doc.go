@@ -22,6 +22,9 @@
 //	R_BUDGET  flag   each rank's      the same in the remote queue
 //	R_NEXT    flag   each rank's      the same in the remote queue
 //
+//	L_READERS near   the lock's home  readers of the local cohort; with Config.Shared
+//	R_READERS far    the lock's home  readers of the remote cohort; the same
+//
 // A lock and a slot have a line of 64 bytes each. A rank has MaxHeld slots, each with a descriptor
 // of both kinds, for all locks of a table. A descriptor is named 1 + rank*MaxHeld + slot.
 //
@@ -32,6 +35,16 @@
 // budget a Get more; with a successor Unlock is a Put, or a CompareAndSwap and a Put if the
 // successor had not linked itself yet. A leader that finds the other cohort there makes a Put, and
 // polls two words; other waits are on a rank's own memory.
+//
+// With Config.Shared a reader's Lock is an Accumulate and two Gets in one doorbell and its
+// Unlock an Accumulate; a writer has two Gets more. A reader that finds a writer has the
+// operations of a Lock and an Unlock more, and two Accumulates.
+//
+// # Readers
+//
+// The shared mode is not in the paper. A reader counts itself in its cohort's word, and is in if both
+// TAILs are null then; otherwise it takes the lock as a writer does, counts itself, and
+// passes the lock on. A writer waits, with the lock taken, until it has seen each count at 0.
 //
 // # Fairness
 //

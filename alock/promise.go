@@ -6,10 +6,14 @@ import (
 	"github.com/rmalock/rmalock/lock"
 )
 
-// Promise is the same for both modes. Acquire is the swap of TAIL, the Put of NEXT, and at a used-up
-// budget the look at the other TAIL and the Put of VICTIM; release the CompareAndSwap of TAIL and
-// the Put of BUDGET. Where a swap is a loop, Bypass holds from the try on that succeeds.
-func (t *Table) Promise(lock.Mode) lock.Promise {
+// Promise of an exclusive acquire is the swap of TAIL, the Put of NEXT, and at a used-up budget the
+// look at the other TAIL and the Put of VICTIM; with a shared mode two looks at counts. A release is
+// the CompareAndSwap of TAIL and the Put of BUDGET. Where a swap is a loop, Bypass holds from
+// the try on that succeeds.
+//
+// A shared acquire counts the rank and looks at both TAILs; if it must queue it takes the count
+// back, and has both of the above. Bounds hold from its third atomic operation, the swap, on.
+func (t *Table) Promise(mode lock.Mode) lock.Promise {
 	p := lock.Promise{Acquire: 4, Release: 2}
 	for id := range min(t.cfg.Locks, t.size) {
 		own, other := t.bounds(id)
@@ -20,6 +24,15 @@ func (t *Table) Promise(lock.Mode) lock.Promise {
 				{After: 1, Most: other, Of: func(rank int, _ lock.Mode) bool { return !t.mates(rank, t.rank, id) }},
 			}
 		}
+	}
+	if t.cfg.Shared { // each other rank may be between its entry and the end of its Lock
+		p.Acquire += 2
+		p.Bypass, p.Bounds = p.Bypass+t.size-1, nil
+	}
+	if t.shares(mode) {
+		p.Acquire, p.Release = 3+1+p.Acquire-2+1+p.Release, 1
+		p.Bounds = []lock.Bound{{After: 3, Most: p.Bypass}}
+		p.Bypass = lock.Unbounded
 	}
 	if !t.w.Caps().NativeSwap {
 		p.Acquire = lock.Unbounded
@@ -70,5 +83,5 @@ func (t *Table) Idle() error {
 			return fmt.Errorf("alock: %s of rank %d is %d, want null", t.w.Spec().WordName(disp), t.rank, v)
 		}
 	}
-	return nil
+	return t.checkCounts()
 }

@@ -1,14 +1,14 @@
 package alock
 
-import "github.com/rmalock/rmalock/rma"
+import (
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
 
 // Unlock passes the lock to the successor in its cohort, or leaves it free: Algorithm 2, Unlock.
 func (m *Mutex) Unlock() error {
 	t := m.t
-	k := t.find(m.id)
-	if k < 0 {
-		panic("alock: unlock of unlocked lock")
-	}
+	k := t.claimed(m.id, lock.Exclusive)
 	err := m.leave(k, t.slots[k].budget-1)
 	t.unclaim(k)
 	return err

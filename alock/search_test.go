@@ -19,7 +19,11 @@ import (
 // with is ALock with a Config, whose number of locks and home a table's opener gives if home is
 // negative.
 func with(cfg alock.Config, at int) lock.Info {
-	info, err := lock.Lookup("alock")
+	name := "alock"
+	if cfg.Shared {
+		name = "alock-rw"
+	}
+	info, err := lock.Lookup(name)
 	if err != nil {
 		panic(err)
 	}
@@ -116,6 +120,56 @@ func TestSearchMore(t *testing.T) {
 					t.Logf("%d executions, %d entries passed a rank that waited", r.Stats.Executions, r.Most)
 				})
 			}
+		}
+	}
+}
+
+// TestSearchShared: readers and writers, in the same way.
+func TestSearchShared(t *testing.T) {
+	for _, k := range []struct {
+		name  string
+		mix   mix
+		plan  check.Plan
+		bound int
+		long  bool // for test-all
+	}{
+		{"1+1", mix{1, 1, 0}, check.Plan{Writers: 1, Acquires: 3, Guard: true}, sim.Unbounded, false},
+		{"1+1, mixed", mix{1, 1, 0}, check.Plan{Writers: check.Mixed, Seed: 2, Acquires: 3}, sim.Unbounded, false},
+		{"1+1, readers", mix{1, 1, 0}, check.Plan{Writers: 0, Acquires: 2}, sim.Unbounded, false},
+		{"1+1, tries", mix{1, 1, 0}, check.Plan{Writers: check.Mixed, Seed: 1, Acquires: 3, Tries: true}, sim.Unbounded, false},
+		{"2+1, local writer", mix{2, 1, 0}, check.Plan{Writers: 1, Acquires: 1}, sim.Unbounded, false},
+		{"1+2, remote writer", mix{1, 2, 2}, check.Plan{Writers: 1, Acquires: 1}, sim.Unbounded, false},
+		{"2+1, local writers", mix{2, 1, 0}, check.Plan{Writers: 2, Acquires: 2}, sim.Unbounded, true},
+		{"1+2, remote writers", mix{1, 2, 2}, check.Plan{Writers: 2, Acquires: 2}, sim.Unbounded, true},
+		{"2+1, local readers", mix{2, 1, 2}, check.Plan{Writers: 1, Acquires: 2}, sim.Unbounded, true},
+		{"2+2", mix{2, 2, 0}, check.Plan{Writers: 2, Acquires: 1}, 2, true},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			if k.long && locktest.Quick() {
+				t.Skip("takes seconds; see test-all")
+			}
+			t.Parallel()
+			p := k.plan
+			p.Info, p.Ranks = with(alock.Config{Shared: true, LocalBudget: 1, RemoteBudget: 1}, k.mix.home), k.mix.local+k.mix.remote
+			p.Topology, p.CPUFar = nodes(p.Ranks), true
+			locktest.RunWhole(t, p, k.bound)
+		})
+	}
+	for name, s := range map[string]sim.Scheduler{
+		"random": sim.Random(1, 0, locktest.Draws(600)), "pct": sim.PCT(1, 3, 0, locktest.Draws(600)),
+	} {
+		for _, tries := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/16/tries %v", name, tries), func(t *testing.T) {
+				t.Parallel()
+				machine, err := topo.Parse("node:4 core:4")
+				if err != nil {
+					t.Fatal(err)
+				}
+				locktest.RunPlan(t, check.Plan{
+					Info: with(alock.Config{Shared: true, LocalBudget: 1, RemoteBudget: 2}, 0), Ranks: 16, Acquires: 3, Writers: check.Mixed,
+					Topology: machine, CPUFar: true, Guard: true, Tries: tries, Seed: 1,
+				}, s)
+			})
 		}
 	}
 }

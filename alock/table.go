@@ -24,9 +24,11 @@ const (
 	budget           = 0 // displacement in a descriptor
 	next             = 1
 
-	remoteTail = 0 // displacement in the line of a lock
-	localTail  = 2
-	victim     = 4
+	remoteTail    = 0 // displacement in the line of a lock
+	remoteReaders = 1
+	localTail     = 2
+	localReaders  = 3
+	victim        = 4
 
 	lineWords = 8
 )
@@ -49,11 +51,12 @@ const (
 type words struct {
 	tail, other int // the cohort's TAIL, and the other one's
 	descriptor  int
+	readers     int
 }
 
 var wordsOf = [...]words{
-	local:  {localTail, remoteTail, localDescriptor},
-	remote: {remoteTail, localTail, remoteDescriptor},
+	local:  {localTail, remoteTail, localDescriptor, localReaders},
+	remote: {remoteTail, localTail, remoteDescriptor, remoteReaders},
 }
 
 // line is the words of a cache line; the displacements without a name are padding.
@@ -68,19 +71,24 @@ func line(named map[int]rma.Word) []rma.Word {
 	return out
 }
 
-func spec(locksPerRank int) rma.Spec {
-	return rma.Spec{Name: "alock", Regions: []rma.Region{
+func (c *Config) spec(ranks int) rma.Spec {
+	words := map[int]rma.Word{
+		remoteTail: {Name: "R_TAIL", Class: rma.Far},
+		localTail:  {Name: "L_TAIL", Class: rma.Near},
+		victim:     {Name: "VICTIM", Class: rma.Plain},
+	}
+	if c.Shared {
+		words[remoteReaders] = rma.Word{Name: "R_READERS", Class: rma.Far}
+		words[localReaders] = rma.Word{Name: "L_READERS", Class: rma.Near}
+	}
+	return rma.Spec{Name: c.name(), Regions: []rma.Region{
 		descriptors: {Count: MaxHeld, Words: line(map[int]rma.Word{
 			localDescriptor + budget:  {Name: "L_BUDGET", Class: rma.Near},
 			localDescriptor + next:    {Name: "L_NEXT", Class: rma.Near},
 			remoteDescriptor + budget: {Name: "R_BUDGET", Class: rma.Flag},
 			remoteDescriptor + next:   {Name: "R_NEXT", Class: rma.Flag},
 		})},
-		locks: {Count: locksPerRank, Words: line(map[int]rma.Word{
-			remoteTail: {Name: "R_TAIL", Class: rma.Far},
-			localTail:  {Name: "L_TAIL", Class: rma.Near},
-			victim:     {Name: "VICTIM", Class: rma.Plain},
-		})},
+		locks: {Count: (c.Locks + ranks - 1) / ranks, Words: line(words)},
 	}}
 }
 
@@ -99,6 +107,7 @@ type Table struct {
 // A slot is the use of a pair of descriptors for a lock.
 type slot struct {
 	id     int
+	mode   lock.Mode
 	budget int64 // of the holder: hand-overs left, and this holder
 }
 
@@ -113,7 +122,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.Allocate(spec((cfg.Locks + c.Size() - 1) / c.Size()))
+	w, err := c.Allocate(cfg.spec(c.Size()))
 	if err != nil {
 		return nil, err
 	}
@@ -128,27 +137,43 @@ func (t *Table) Len() int { return t.cfg.Locks }
 // Home is the rank whose memory holds the lock. The ranks of its node are the local cohort.
 func (t *Table) Home(id int) int { return (t.cfg.Home + id) % t.size }
 
-// Lock takes lock id, in exclusive mode whatever the mode.
-func (t *Table) Lock(ctx context.Context, id int, _ lock.Mode) error {
+// Lock takes lock id. Without a shared mode it is exclusive whatever the mode.
+func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	m := t.mutex(id)
+	if t.shares(mode) {
+		return (&RWMutex{m}).RLock(ctx)
+	}
 	return m.Lock(ctx)
 }
 
-// TryLock takes lock id if it is free.
-func (t *Table) TryLock(id int, _ lock.Mode) (bool, error) {
+// TryLock takes lock id if it is free, or shared by others and mode is lock.Shared.
+func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	m := t.mutex(id)
+	if t.shares(mode) {
+		return (&RWMutex{m}).TryRLock()
+	}
 	return m.TryLock()
 }
 
-// Unlock hands lock id on.
-func (t *Table) Unlock(id int, _ lock.Mode) error {
+// Unlock hands lock id on, or ends the sharing.
+func (t *Table) Unlock(id int, mode lock.Mode) error {
 	m := t.mutex(id)
+	if t.shares(mode) {
+		return (&RWMutex{m}).RUnlock()
+	}
 	return m.Unlock()
 }
 
-// Mutex is a handle on lock id. Handles on the same lock are interchangeable.
+// shares reports whether a mode is shared here.
+func (t *Table) shares(mode lock.Mode) bool { return t.cfg.Shared && mode == lock.Shared }
+
+// Mutex is a handle on lock id, a lock.RWMutex if the table has a shared mode. Handles on the same
+// lock are interchangeable.
 func (t *Table) Mutex(id int) lock.Mutex {
 	m := t.mutex(id)
+	if t.cfg.Shared {
+		return &RWMutex{m}
+	}
 	return &m
 }
 
@@ -191,25 +216,32 @@ func placed(descriptor int64) (rank, disp int) {
 }
 
 // claim finds a slot for a lock.
-func (t *Table) claim(id int) (int, error) {
-	if t.busy == 0 { // the usual case: it is the only one
-		t.busy, t.slots[0].id = 1, id
-		return 0, nil
-	}
-	if t.find(id) >= 0 {
-		panic("alock: lock of a lock that this rank holds")
-	}
-	k := bits.TrailingZeros8(^t.busy)
-	if k == MaxHeld {
-		return 0, fmt.Errorf("alock: rank %d holds %d locks: %w", t.rank, MaxHeld, lock.ErrTooManyHeld)
+func (t *Table) claim(id int, mode lock.Mode) (int, error) {
+	k := 0 // the usual case: it is the only one
+	if t.busy != 0 {
+		if t.find(id) >= 0 {
+			panic("alock: lock of a lock that this rank holds")
+		}
+		if k = bits.TrailingZeros8(^t.busy); k == MaxHeld {
+			return 0, fmt.Errorf("alock: rank %d holds %d locks: %w", t.rank, MaxHeld, lock.ErrTooManyHeld)
+		}
 	}
 	t.busy |= 1 << k
-	t.slots[k].id = id
+	t.slots[k].id, t.slots[k].mode = id, mode
 	return k, nil
 }
 
 // unclaim ends the use of a slot.
 func (t *Table) unclaim(k int) { t.busy &^= 1 << k }
+
+// claimed is the slot of a lock that this rank holds in a mode.
+func (t *Table) claimed(id int, mode lock.Mode) int {
+	k := t.find(id)
+	if k < 0 || t.slots[k].mode != mode {
+		panic("alock: unlock of unlocked lock")
+	}
+	return k
+}
 
 // find is the slot with which this rank holds a lock, or -1.
 func (t *Table) find(id int) int {

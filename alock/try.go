@@ -2,6 +2,7 @@ package alock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rmalock/rmalock/lock"
@@ -9,7 +10,7 @@ import (
 
 // TryLock takes the lock if it is free. The paper has none.
 func (m *Mutex) TryLock() (bool, error) {
-	k, err := m.t.claim(m.id)
+	k, err := m.t.claim(m.id, lock.Exclusive)
 	if err != nil {
 		return false, err
 	}
@@ -39,17 +40,22 @@ func (m *Mutex) try(k int) (got bool, s sight, err error) {
 	if err != nil {
 		return false, sight{}, err
 	}
-	if other == null {
-		t.slots[k].budget = t.budget[m.own]
-		return true, sight{}, nil
+	if other != null {
+		return false, sight{m.other, other}, m.leave(k, 0)
 	}
-	return false, sight{m.other, other}, m.leave(k, 0)
+	if t.cfg.Shared {
+		if busy, s, err := m.occupied(); busy || err != nil {
+			return false, s, errors.Join(err, m.leave(k, 0))
+		}
+	}
+	t.slots[k].budget = t.budget[m.own]
+	return true, sight{}, nil
 }
 
-// poll takes the lock without queueing, until ctx ends.
-func (m *Mutex) poll(ctx context.Context, k int) error {
+// retry takes the lock by tries, without queueing, until ctx ends.
+func (m *Mutex) retry(ctx context.Context, k int, once func(k int) (bool, sight, error)) error {
 	for try := 0; ; try++ {
-		got, s, err := m.try(k)
+		got, s, err := once(k)
 		if got || err != nil {
 			return err
 		}

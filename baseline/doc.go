@@ -18,6 +18,7 @@
 //
 //	name            type     X     S     a waiter costs         lock_all  file
 //	fompi-spin      Spin     1+1   -     1 CAS per try          -         fompispin.go
+//	rdma-spin       Spin     the same, with a Put to release    -         fompispin.go
 //	fompi-rw        RW       2+2   1+1   X 2 or 3 per try,      1+1       fompirw.go
 //	                                     S 1 Get per poll
 //	fompi-rw-local  RW       1+1   1+1   X 1 CAS per try,       -         fompirw.go

@@ -15,14 +15,27 @@ import (
 // Lock is CAS(L, 0 to 1) until it returned 0, Unlock is Accumulate(L, -1): 1+1
 // remote operations, and one CAS per further try, all at the home. Its shared mode
 // is the exclusive one.
-type Spin struct{ table }
+type Spin struct {
+	table
+	put bool // a release is a Put
+}
 
 var _ lock.Checked = (*Spin)(nil)
 
 // NewSpin opens a table of foMPI-Spin locks. Collective; all ranks pass the same
 // Config.
-func NewSpin(c rma.Comm, cfg Config) (*Spin, error) {
-	const name = "fompi-spin"
+func NewSpin(c rma.Comm, cfg Config) (*Spin, error) { return openSpin(c, "fompi-spin", cfg, false) }
+
+// NewRDMASpin opens a table of the spin locks that alock compares with (section 6): those of
+// NewSpin, with a release by Put(L, 0), the WRITE of InfiniBand. No try changes L before it. Where
+// writes and atomics of the network on one word exclude each other (Caps.AtomicPut is false), the
+// window makes a loop of CompareAndSwap of it.
+//
+// The paper's lock has no regard to where a rank is: ranks of the home's node use the network card
+// too, as any rank does with a word of class Far.
+func NewRDMASpin(c rma.Comm, cfg Config) (*Spin, error) { return openSpin(c, "rdma-spin", cfg, true) }
+
+func openSpin(c rma.Comm, name string, cfg Config, put bool) (*Spin, error) {
 	if err := cfg.validate(name, c.Size()); err != nil {
 		return nil, err
 	}
@@ -32,7 +45,7 @@ func NewSpin(c rma.Comm, cfg Config) (*Spin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Spin{table{name: name, c: c, w: w, size: c.Size(), locks: cfg.Locks, home: cfg.Home, backoff: cfg.Backoff, retries: cfg.Retries, random: seed(c)}}, nil
+	return &Spin{table{name: name, c: c, w: w, size: c.Size(), locks: cfg.Locks, home: cfg.Home, backoff: cfg.Backoff, retries: cfg.Retries, random: seed(c)}, put}, nil
 }
 
 func init() {
@@ -42,6 +55,14 @@ func init() {
 		Fair:  "none",
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
 			return NewSpin(c, Config{Locks: n, Home: home})
+		},
+	})
+	lock.Register(lock.Info{
+		Name:  "rdma-spin",
+		Title: "the RDMA spin lock of ALock's evaluation: foMPI-Spin with a release by Put",
+		Fair:  "none",
+		Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+			return NewRDMASpin(c, Config{Locks: n, Home: home})
 		},
 	})
 }
@@ -121,5 +142,8 @@ func (m *spinMutex) TryLock() (bool, error) {
 
 func (m *spinMutex) Unlock() error {
 	m.t.held.unclaim(m.t.held.claimed(m.id, lock.Exclusive))
+	if m.t.put {
+		return m.t.w.PutFlush(0, m.home, m.disp)
+	}
 	return m.t.w.AccumulateFlush(-1, m.home, m.disp, rma.Sum)
 }

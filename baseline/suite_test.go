@@ -1,18 +1,44 @@
 package baseline_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
-	_ "github.com/rmalock/rmalock/baseline"
+	"github.com/rmalock/rmalock/baseline"
+	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
 )
+
+// TestRDMASpinReleasesByPut: a CompareAndSwap to acquire and a Put to release.
+func TestRDMASpinReleasesByPut(t *testing.T) {
+	err := inproc.RunNodes(2, 1, func(c rma.Comm) error {
+		var n hook.Tally
+		l, err := baseline.NewRDMASpin(hook.Count(c, &n), baseline.Config{})
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			err = errors.Join(l.Lock(context.Background(), 0, lock.Exclusive), l.Unlock(0, lock.Exclusive))
+			if cas, put := n.Ops(rma.KindCompareAndSwap, hook.Far), n.Ops(rma.KindPut, hook.Far); cas != 1 || put != 1 || n.Remote() != 2 {
+				err = errors.Join(err, fmt.Errorf("want a CompareAndSwap and a Put:\n%v", &n))
+			}
+		}
+		return errors.Join(err, l.Free())
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
 
 // TestSuite runs the suite that all locks pass. mpi-win-lock is skipped by it here
 // and runs in MPI jobs.
 func TestSuite(t *testing.T) {
-	for _, name := range []string{"fompi-spin", "fompi-rw", "fompi-rw-local", "ompi-rw", "mpi-win-lock", "caslock"} {
+	for _, name := range []string{"fompi-spin", "rdma-spin", "fompi-rw", "fompi-rw-local", "ompi-rw", "mpi-win-lock", "caslock"} {
 		t.Run(name, func(t *testing.T) { locktest.RunInproc(t, name) })
 	}
 }

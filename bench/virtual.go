@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,6 +61,9 @@ type Virtual struct {
 	// Messages and Device are names of windows: mailboxes, whose Puts are messages, and those in
 	// the memory of NICs (sim.Timed.Messages).
 	Messages, Device []string
+	// Loopback are names of locks whose ranks reach the words of their own node through the NIC
+	// (sim.Timed.Loopback).
+	Loopback []string
 	// Servers are ranks whose CPU takes serverNs for each message.
 	Servers []int
 	// QPs says which ranks share connections.
@@ -161,6 +165,8 @@ func (v *Virtual) Validate() error {
 		return fmt.Errorf("%d coroutines a core, want 0 for none or more: %w", v.Coroutines, ErrConfig)
 	case v.MaskedSwap && !v.Verbs:
 		return fmt.Errorf("a masked swap is of verbs, and without them every swap is one operation: %w", ErrConfig)
+	case len(v.Loopback) > 0 && !v.Verbs:
+		return fmt.Errorf("loopback is of verbs: %w", ErrConfig)
 	case v.QPs != "" && !slices.Contains(AllQPs(), v.QPs):
 		return fmt.Errorf("connections per %q, want per one of %v: %w", v.QPs, AllQPs(), ErrConfig)
 	}
@@ -223,6 +229,9 @@ func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64
 		Node: nodes(v.Topology), MemoryNodes: v.MemoryNodes, Model: model, Verbs: v.Verbs, MaskedSwap: v.MaskedSwap,
 		Messages: v.Messages, Device: v.Device,
 		PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong),
+	}
+	if name, _, _ := strings.Cut(cfg.Lock, ":"); slices.Contains(v.Loopback, name) {
+		t.Loopback = []string{name} // a lock's window has its name
 	}
 	t.Tick = func(now int64) error {
 		share := float64(p.done) / float64(p.limit)

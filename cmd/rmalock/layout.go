@@ -31,6 +31,7 @@ type layout struct {
 	maskedSwap  bool
 	qps         string
 	coroutines  int
+	loopback    []string
 
 	tree  *topo.Topology
 	model bench.Machine
@@ -53,6 +54,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.BoolVar(&l.maskedSwap, "masked-swap", false, "sim: with --verbs a swap is one operation, as a masked CAS, and no loop")
 	f.StringVar(&l.qps, "qps", string(bench.PerThread), "sim: connections to a node are of each thread, or shared per core or process; thread-pair: towards each thread there")
 	f.IntVar(&l.coroutines, "coroutines", 0, "sim: ranks that are coroutines of one core (default: each has a core)")
+	f.StringSliceVar(&l.loopback, "loopback", nil, "sim: with --verbs, locks whose ranks reach the words of their own node through the NIC")
 	complete(cmd, "machine", bench.Machines()...)
 	complete(cmd, "qps", qpsNames()...)
 	cmd.MarkFlagsMutuallyExclusive("ranks", "nodes", "topology")
@@ -60,7 +62,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 }
 
 // simulatedFlags go with the backend sim alone.
-var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "masked-swap", "qps", "coroutines"}
+var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "masked-swap", "qps", "coroutines", "loopback"}
 
 func qpsNames() (names []string) {
 	for _, q := range bench.AllQPs() {
@@ -194,6 +196,9 @@ func (l *layout) where(backend string) string {
 	if q := bench.QPs(l.qps); q != bench.PerThread && q != "" {
 		text += ", connections per " + l.qps
 	}
+	if len(l.loopback) > 0 {
+		text += ", loopback of " + strings.Join(l.loopback, " and ")
+	}
 	if l.coroutines > 0 {
 		text += fmt.Sprintf(", coroutines a core: %d", l.coroutines)
 	}
@@ -222,7 +227,7 @@ func (l *layout) virtual(ranks int) (bench.Virtual, error) {
 func (l *layout) setting() bench.Virtual {
 	return bench.Virtual{
 		Machine: l.model, Band: l.band, MemoryNodes: l.memoryNodes, Colocated: l.colocated,
-		Verbs: l.verbs, MaskedSwap: l.maskedSwap, QPs: bench.QPs(l.qps), Coroutines: l.coroutines,
+		Verbs: l.verbs, MaskedSwap: l.maskedSwap, QPs: bench.QPs(l.qps), Coroutines: l.coroutines, Loopback: l.loopback,
 	}
 }
 

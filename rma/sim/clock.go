@@ -59,6 +59,10 @@ type Timed struct {
 	// Messages and Device are names of windows. A Put of the former, into the mailbox of
 	// another rank, is a message, and the words of the latter are in the memory of NICs.
 	Messages, Device []string
+	// Loopback are names of windows that a program of verbs reaches through the NIC at the rank's
+	// own node too: all but the rank's own words, of which it reads the far ones by the CPU. A Put of
+	// one of their far words is a WRITE: the program sees to it that no atomic crosses it.
+	Loopback []string
 	// Pause between two polls of a far word, and two tries of an operation on one: the
 	// first, doubling up to the last, nanoseconds. Zero means to poll without a pause.
 	PauseFirst, PauseLast int64
@@ -155,9 +159,9 @@ func (t Timed) Run(body func(rma.Comm) error) (Elapsed, error) {
 
 // missing reports a name of Messages or Device that no window has.
 func (k *clock) missing() error {
-	for _, name := range slices.Concat(k.Messages, k.Device) {
+	for _, name := range slices.Concat(k.Messages, k.Device, k.Loopback) {
 		if !slices.ContainsFunc(k.w.segments, func(s *segment) bool { return s.spec.Name == name }) {
-			return fmt.Errorf("sim: no window is called %q, which Timed.Messages or Device names: %w", name, rma.ErrSpec)
+			return fmt.Errorf("sim: no window is called %q, which Timed.Messages, Device or Loopback names: %w", name, rma.ErrSpec)
 		}
 	}
 	return nil
@@ -236,11 +240,12 @@ func (k *clock) name() string {
 
 func (k *clock) open(c *Comm, s *segment) (rma.Transport, rma.Caps) {
 	t := &timedTransport{k: k, c: c, s: s,
-		messages: slices.Contains(k.Messages, s.spec.Name), device: slices.Contains(k.Device, s.spec.Name)}
+		messages: slices.Contains(k.Messages, s.spec.Name), device: slices.Contains(k.Device, s.spec.Name),
+		loopback: k.Verbs && slices.Contains(k.Loopback, s.spec.Name)}
 	if !k.Verbs {
 		return t, rma.Caps{NativeSwap: true, AtomicPut: true}
 	}
-	caps := rma.Caps{CPUReads: true, NativeSwap: k.MaskedSwap}
+	caps := rma.Caps{CPUReads: true, NativeSwap: k.MaskedSwap, AtomicPut: t.loopback}
 	return rma.Emulate(t, caps), caps
 }
 

@@ -10,6 +10,7 @@ type timedTransport struct {
 
 	messages bool // Puts are messages
 	device   bool // the words are in the memory of NICs
+	loopback bool // words of node-mates are reached through the NIC
 }
 
 // near reports whether the CPU does an operation on a word, or reads it. Of node-mates those are
@@ -21,7 +22,7 @@ func (t *timedTransport) near(target int, class rma.Class, reads bool) bool {
 		return false
 	case !t.k.Verbs && len(t.c.g.nodes) == 1:
 		return true
-	case !t.c.g.mates(t.c.rank, target):
+	case !t.c.g.mates(t.c.rank, target), t.loopback && target != t.c.rank:
 		return false
 	}
 	return class == rma.Near || class == rma.Flag || t.k.Verbs && (class == rma.Plain || reads)

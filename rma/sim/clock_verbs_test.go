@@ -145,6 +145,29 @@ func TestLoopback(t *testing.T) {
 	require.Equal(t, map[rma.Kind]int{rma.KindFetchAndOp: 1, rma.KindGet: 1}, m.kinds)
 }
 
+// In a window of Timed.Loopback the words of node-mates are reached through the NIC, whatever their
+// class; a rank's own are not, but for changes of far ones. A Put of a far word is a WRITE.
+func TestLoopbackWindow(t *testing.T) {
+	spec := rma.Spec{Name: "both", Regions: []rma.Region{{Words: []rma.Word{{Name: "far"}, {Name: "flag", Class: rma.Flag}}, Count: 1}}}
+	m := watch()
+	run(t, sim.Timed{Node: layout(1, 2), Verbs: true, Loopback: []string{"both"}, Model: m}, spec, func(c *sim.Comm, w *rma.Window) error {
+		me, mate := c.Rank(), 1-c.Rank()
+		errs := []error{
+			w.PutFlush(1, mate, 0), w.PutFlush(1, mate, 1), // 2 WRITEs
+			w.PutFlush(1, me, 0), w.PutFlush(1, me, 1), // 1 WRITE
+		}
+		for disp := range 2 {
+			_, err := w.GetFlush(me, disp)
+			_, err2 := w.GetFlush(mate, disp) // 2 READs
+			errs = append(errs, err, err2)
+		}
+		return errors.Join(errs...)
+	})
+	require.Equal(t, map[rma.Kind]int{rma.KindPut: 3, rma.KindGet: 2}, m.kinds)
+	_, err := sim.Timed{Node: layout(1, 2), Verbs: true, Loopback: []string{"none"}, Model: watch()}.Run(func(c rma.Comm) error { return nil })
+	require.ErrorIs(t, err, rma.ErrSpec)
+}
+
 // A fence before an operation that the CPU does holds it until what came before has taken effect.
 func TestFenceBeforeTheCPU(t *testing.T) {
 	spec := rma.Spec{Name: "both", Regions: []rma.Region{{Words: []rma.Word{{Name: "far"}, {Name: "flag", Class: rma.Flag}}, Count: 1}}}
