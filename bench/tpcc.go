@@ -21,8 +21,8 @@ type TPCC struct {
 	Warehouses int `json:"warehouses"` // of each host; 0 means 1
 	// Scans is the share of transactions that scan the table Customer of a warehouse: section 6.4.
 	// A scan shares the table's lock for a time that is normal about Hold with a deviation of half
-	// of it, from half of Hold to twice. With Scans other transactions lock the table too: Payment
-	// and Delivery for themselves, NewOrder and OrderStatus shared.
+	// of it, from half of Hold to twice. With Scans other transactions lock the table too, before
+	// any row: Payment and Delivery for themselves, NewOrder and OrderStatus shared.
 	Scans float64       `json:"scans"`
 	Hold  time.Duration `json:"hold_ns"`
 	// Lease is the lease of a slot, by which a scan knows how many it takes; 0 for one slot,
@@ -196,9 +196,9 @@ func (c *tpccClient) customer(district int) int {
 func (c *tpccClient) newOrder(v *Visit) {
 	w, d := c.rng.IntN(c.warehouses), c.rng.IntN(tpccDistricts)
 	customer := c.customer(d)
+	c.table(v, lock.Shared, w)
 	c.add(v, lock.Shared, w, tpccWarehouse)
 	c.add(v, lock.Exclusive, w, tpccDistrict+d)
-	c.table(v, lock.Shared, w)
 	c.add(v, lock.Shared, w, tpccCustomer+customer)
 	c.add(v, lock.Exclusive, w, tpccOrder+customer)
 	c.add(v, lock.Exclusive, w, tpccNewOrder+customer)
@@ -212,17 +212,18 @@ func (c *tpccClient) newOrder(v *Visit) {
 
 func (c *tpccClient) payment(v *Visit) {
 	w, d := c.rng.IntN(c.warehouses), c.rng.IntN(tpccDistricts)
+	of, at := w, d // of the customer
+	if c.warehouses > 1 && c.rng.IntN(100) < 15 {
+		of = (w + 1 + c.rng.IntN(c.warehouses-1)) % c.warehouses
+		at = c.rng.IntN(tpccDistricts)
+	}
+	c.table(v, lock.Exclusive, of)
 	c.add(v, lock.Exclusive, w, tpccWarehouse)
 	c.add(v, lock.Exclusive, w, tpccDistrict+d)
-	if c.warehouses > 1 && c.rng.IntN(100) < 15 { // the customer is of another warehouse
-		w = (w + 1 + c.rng.IntN(c.warehouses-1)) % c.warehouses
-		d = c.rng.IntN(tpccDistricts)
-	}
-	c.table(v, lock.Exclusive, w)
 	for range c.named() {
-		customer := c.customer(d)
-		c.add(v, lock.Exclusive, w, tpccCustomer+customer)
-		c.add(v, lock.Exclusive, w, tpccHistory+customer)
+		customer := c.customer(at)
+		c.add(v, lock.Exclusive, of, tpccCustomer+customer)
+		c.add(v, lock.Exclusive, of, tpccHistory+customer)
 	}
 }
 
@@ -248,10 +249,10 @@ func (c *tpccClient) orderStatus(v *Visit) {
 func (c *tpccClient) delivery(v *Visit) {
 	w := c.rng.IntN(c.warehouses)
 	customer := c.customer(c.rng.IntN(tpccDistricts))
+	c.table(v, lock.Exclusive, w)
 	c.add(v, lock.Exclusive, w, tpccNewOrder+customer)
 	c.add(v, lock.Exclusive, w, tpccOrder+customer)
 	c.orderLines(v, lock.Exclusive, w, customer)
-	c.table(v, lock.Exclusive, w)
 	c.add(v, lock.Exclusive, w, tpccCustomer+customer)
 }
 

@@ -3,6 +3,9 @@ package papers
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/rmalock/rmalock/bench"
 )
 
 // On DSLR's testbed: 16 nodes with locks and 16 with 4 workers each, at TPC-C.
@@ -14,8 +17,8 @@ const (
 
 // dslrRivals are what DSLR is compared with in section 6.1, and the limits of tries of which the
 // best counts.
-var dslrRivals = []struct{ name, title, locks string }{
-	{"retry-on-fail", "Retry-on-Fail", "retry-on-fail:r=10us:retries=3,retry-on-fail:r=10us:retries=20"},
+var dslrRivals = []struct{ name, title, locks, single string }{
+	{"retry-on-fail", "Retry-on-Fail", "retry-on-fail:r=10us:retries=3,retry-on-fail:r=10us:retries=20", "retry-on-fail:r=10us"},
 }
 
 // dslrAll are the locks of section 6.1.
@@ -26,6 +29,45 @@ func dslrAll() string {
 	}
 	return text
 }
+
+// dslrSingle are the same locks for clients that hold one lock at a time, and never give way.
+func dslrSingle() string {
+	text := "dslr:omega=5us"
+	for _, r := range dslrRivals {
+		text += "," + r.single
+	}
+	return text
+}
+
+// allAbove says whether a figure is above a bound for each of some settings.
+func allAbove(bound float64, of func(r Runs, setting string) float64, settings ...string) func(Runs) (bool, string) {
+	return func(r Runs) (bool, string) {
+		all, seen := true, ""
+		for i, s := range settings {
+			v := of(r, s)
+			all = all && v > bound
+			if i > 0 {
+				seen += ", "
+			}
+			seen += number(v) + "x"
+		}
+		return all, seen
+	}
+}
+
+// most is the greatest figure of some runs.
+func most(r Runs, f Figure) float64 {
+	v := math.NaN()
+	for _, run := range r {
+		if x := f(run); !(x <= v) {
+			v = x
+		}
+	}
+	return v
+}
+
+// scans keeps the runs with a share of scans.
+func (r Runs) scans(share string) Runs { return r.Workload("scans " + share) }
 
 // versus makes a claim of each rival.
 func versus(claim func(name, title string) Claim) (out []Claim) {
@@ -50,6 +92,32 @@ var dslr = Paper{
 			},
 		},
 		{
+			ID: "DF8-high", Figure: "8", What: "TPC-C with one warehouse a node",
+			Flags: dslrTPCC + " --lock " + dslrAll(), Quick: "--duration 200ms", Full: "--duration 3s --band",
+			Claims: slices.Concat(versus(func(name, title string) Claim {
+				return Claim{What: "throughput, DSLR over " + title, Paper: Range{1.8, 2.5}, Unit: "x", Class: R,
+					Of: Over(Throughput, "dslr", name), Band: OverBand(Throughput, "dslr", name)}
+			}), versus(func(name, title string) Claim {
+				return Claim{What: "mean latency, " + title + " over DSLR", Paper: Range{1.9, 2.5}, Unit: "x", Class: R,
+					Of: Over(Mean, name, "dslr"), Band: OverBand(Mean, name, "dslr")}
+			}), versus(func(name, title string) Claim {
+				return Claim{What: "99.9 % latency, " + title + " over DSLR", Paper: Range{2, 46.7}, Unit: "x", Class: T, Of: Over(P999, name, "dslr")}
+			})),
+		},
+		{
+			ID: "DF8-low", Figure: "8", What: "TPC-C with ten warehouses a node",
+			Flags: dslrTPCC + " --warehouses 10 --lock " + dslrAll(), Quick: "--duration 50ms", Full: "--duration 3s --band",
+			Claims: slices.Concat(versus(func(name, title string) Claim {
+				return Claim{What: "throughput, DSLR over " + title, Paper: Range{1.1, 1.3}, Unit: "x", Class: R,
+					Of: Over(Throughput, "dslr", name), Band: OverBand(Throughput, "dslr", name)}
+			}), versus(func(name, title string) Claim {
+				return Claim{What: "mean latency, " + title + " over DSLR", Paper: Range{1.2, 1.5}, Unit: "x", Class: R,
+					Of: Over(Mean, name, "dslr"), Band: OverBand(Mean, name, "dslr")}
+			}), versus(func(name, title string) Claim {
+				return Claim{What: "99.9 % latency, " + title + " over DSLR", Paper: Range{2.4, 4.9}, Unit: "x", Class: T, Of: Over(P999, name, "dslr")}
+			})),
+		},
+		{
 			ID: "DF9", Figure: "9", What: "TPC-C with 10 warehouses a node, 2 to 32 nodes",
 			Flags: dslrBed + " --mode tpcc --warehouses 10 --lock dslr:omega=5us", Quick: "--duration 30ms", Full: "--duration 1s",
 			Each: []string{"--memory-nodes 1 --ranks 4", "--memory-nodes 4 --ranks 16", "--memory-nodes 16 --ranks 64"},
@@ -61,6 +129,53 @@ var dslr = Paper{
 					return v < 1.5, number(v) + "x"
 				}},
 			},
+		},
+		{
+			ID: "DF11", Figure: "11", What: "TPC-C with scans of 0.1 s in place of a second; leases of 10 ms, and leases of several slots",
+			Flags: dslrTPCC + " --hold 100ms", Quick: "--duration 500ms --scans 5,50", Full: "--duration 5s --scans 5,10,20,30,40,50",
+			Each: []string{"--lock dslr:omega=5us", "--lock dslr:omega=5us:slots=22 --slot 10ms"},
+			Claims: []Claim{
+				{What: "aborts with leases of several slots", Paper: Exactly(0), Unit: "%", Class: A, Of: func(r Runs) float64 { return most(r.Lock("dslr:omega=5us:slots=22"), AbortShare) }},
+				{What: "aborts with a fixed lease, 50 % of scans: more than half", Class: A, Holds: func(r Runs) (bool, string) {
+					v := r.Lock("dslr:omega=5us").scans("50 %").Of(AbortShare)
+					return v > 50, number(v) + " %"
+				}},
+				{What: "throughput, slots over a fixed lease, 5 and 50 % of scans: better", Class: S,
+					Holds: func(r Runs) (bool, string) {
+						ratio := func(scans string) float64 {
+							r := r.scans(scans)
+							return r.Lock("dslr:omega=5us:slots=22").Of(Throughput) / r.Lock("dslr:omega=5us").Of(Throughput)
+						}
+						a, b := ratio("5 %"), ratio("50 %")
+						return a > 1 && b > 1, number(a) + "x, " + number(b) + "x"
+					},
+					Gap: "With few scans a fixed lease lets the others pass a scan, which then loses its work; that is a gain for the others."},
+			},
+		},
+		{
+			ID: "DF14", Figure: "14", What: "One lock a transaction, half of them shared, by a power law; 10 million locks a node in a short run, as in the authors' scripts, and 100 million in a full one",
+			Flags: dslrNodes + " --mode clients --writers 0.5 --keys power:1.5,power:2,power:3 --lock " + dslrSingle(),
+			Quick: "--locks 160000000 --duration 10ms", Full: "--locks 1600000000 --duration 200ms --band",
+			Claims: slices.Concat(versus(func(name, title string) Claim {
+				return Claim{What: "99.9 % latency, " + title + " over DSLR, alpha 1.5, 2, 3: DSLR is best", Class: S, Holds: allAbove(1, func(r Runs, alpha string) float64 {
+					return Over(P999, name, "dslr")(r.Workload("keys power:" + alpha))
+				}, "1.5", "2", "3")}
+			}), versus(func(name, title string) Claim {
+				return Claim{What: "throughput, DSLR over " + title + ", alpha 1.5, 2, 3: DSLR is best", Class: S, Gap: intervalTooLong, Holds: allAbove(1, func(r Runs, alpha string) float64 {
+					return Over(Throughput, "dslr", name)(r.Workload("keys power:" + alpha))
+				}, "1.5", "2", "3")}
+			})),
+		},
+		{
+			ID: "DF15", Figure: "15", What: "The same with alpha 2, by the share of shared locks",
+			Flags: dslrNodes + " --mode clients --keys power:2 --lock " + dslrSingle(),
+			Quick: "--writers 1,0.5,0 --locks 160000000 --duration 10ms", Full: "--writers 1,0.75,0.5,0.25,0 --locks 1600000000 --duration 200ms --band",
+			Claims: versus(func(name, title string) Claim {
+				return Claim{What: "99.9 % latency, " + title + " over DSLR, all exclusive and half: DSLR is best", Class: S, Holds: func(r Runs) (bool, string) {
+					a, b := Over(P999, name, "dslr")(r.Writers(1)), Over(P999, name, "dslr")(r.Writers(0.5))
+					return a > 1 && b > 1, number(a) + "x, " + number(b) + "x"
+				}}
+			}),
 		},
 		{
 			ID: "DF16", Figure: "16", What: "TPC-C, one warehouse for 31 nodes, with the paper's reset and with ours; COUNT_MAX is 256 and not 32,768, so that there are resets in a short run",
@@ -123,6 +238,12 @@ const fasterTransactions = "The paper's workers need 0.58 ms for a transaction w
 	"most of it software, and ours 0.26 ms: the model has no transaction's own work. " +
 	"The capacity used goes with the transactions."
 
+// intervalTooLong is why clients that barge make more acquires.
+const intervalTooLong = "A lock is held for two round trips, 4.5 µs. " +
+	"A ticket's owner sleeps for 5 µs, the paper's interval, for each ticket ahead, and the lock is free meanwhile; " +
+	"a client that barges takes it at once. " +
+	"The model charges a try that fails its round trip and its slot at the NIC alone, and the NICs are far from full with 64 clients."
+
 // dslrLeases are the leases of appendix A.6.
 var dslrLeases = sweep("dslr:omega=5us:lease=%s", "10us", "50us", "100us", "500us", "1ms", "10ms")
 
@@ -140,12 +261,7 @@ func sweep(format string, values ...string) string {
 
 // capacity is the greatest share of the NICs' READs that runs use, in percent.
 func capacity(r Runs) float64 {
-	most := math.NaN()
-	for _, run := range r {
-		share := 100 * OnMemory(run) * run.PerSecond / (11e6 * float64(run.MemoryNodes))
-		if !(share <= most) {
-			most = share
-		}
-	}
-	return most
+	return most(r, func(run *bench.Result) float64 {
+		return 100 * OnMemory(run) * run.PerSecond / (11e6 * float64(run.MemoryNodes))
+	})
 }
