@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anishathalye/porcupine"
@@ -80,7 +81,9 @@ func (p Plan) Trace(schedule string) string {
 		return err.Error()
 	}
 	var b strings.Builder
-	sim.WriteTrace(&b, trace)
+	if err := sim.WriteTrace(&b, trace); err != nil {
+		return err.Error()
+	}
 	return b.String()
 }
 
@@ -100,9 +103,11 @@ func (p *Plan) calls(rank int) (out []call) {
 	value := func(i int) int64 { return int64(rank)*100 + int64(i) + 1 }
 	if p.Scripts != nil {
 		for i, text := range strings.Fields(p.Scripts[rank]) {
-			c := call{what: text[0], value: value(i)}
-			fmt.Sscan(text[1:], &c.key)
-			out = append(out, c)
+			key, err := strconv.ParseInt(text[1:], 10, 64)
+			if err != nil {
+				panic("kvtest: no key in " + text)
+			}
+			out = append(out, call{what: text[0], key: key, value: value(i)})
 		}
 		return out
 	}

@@ -1,0 +1,222 @@
+package btree
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	_ "github.com/rmalock/rmalock/baseline"
+	_ "github.com/rmalock/rmalock/dslr"
+	"github.com/rmalock/rmalock/internal/kvtest"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// small is a tree with nodes of three slots. locks is Vanilla, NH, or a lock by name.
+func small(c rma.Comm, locks string) (*Tree, lock.Table, error) {
+	cfg := Config{Node: minNode, Nodes: 32, NodeLocks: 2, Cache: NewCache(4)}
+	var table lock.Table
+	switch locks {
+	case Vanilla, NH:
+		cfg.Own = locks
+	default:
+		info, err := lock.Lookup(locks)
+		if err != nil {
+			return nil, nil, err
+		}
+		if table, err = info.Open(c, 2, 0); err != nil {
+			return nil, nil, err
+		}
+		cfg.Locks = table
+	}
+	t, err := New(c, cfg)
+	if err == nil {
+		t.tries = 1 // a second read may find the same
+	}
+	return t, table, err
+}
+
+// asMap is a tree with its locks, which a search puts back together.
+type asMap struct {
+	*Tree
+	table lock.Table
+}
+
+// plan is a check of a small tree. loaded keys are there at first, with values of -1.
+func plan(locks string, nodes []int, loaded []int64) kvtest.Plan {
+	p := kvtest.Plan{Keys: []int64{1, 2, 3, 4, 5, 6}}
+	p.Search.Node, p.Search.MemoryNodes, p.Search.Ascending = nodes, 1, true
+	p.Open = func(c rma.Comm) (kvtest.Map, error) {
+		t, table, err := small(c, locks)
+		if err != nil {
+			return nil, err
+		}
+		if c.Rank() == 0 {
+			for _, k := range loaded {
+				if err := t.Set(k, 0); err != nil {
+					return nil, err
+				}
+			}
+			for _, k := range loaded { // values that the model begins with: none
+				if k < 10 {
+					if _, err := t.Delete(k); err != nil {
+						return nil, err
+					}
+				}
+			}
+		}
+		return asMap{t, table}, c.Barrier()
+	}
+	p.Rest = func(m kvtest.Map) error { return m.(asMap).Check(nil) }
+	return p
+}
+
+// look runs a search and fails the test if it finds something.
+func look(t *testing.T, p kvtest.Plan, s sim.Scheduler) {
+	t.Helper()
+	r := p.Run(s)
+	if f := r.Failure; f != nil {
+		t.Fatalf("%v\n%s", f, p.Trace(f.Schedule))
+	}
+	if r.Stats.OutOfTicks > r.Stats.Executions/10 {
+		t.Errorf("%d of %d executions ran out of ticks", r.Stats.OutOfTicks, r.Stats.Executions)
+	}
+	t.Logf("%d states, %d executions, longest %d", r.States, r.Stats.Executions+r.Stats.Cut, r.Stats.Longest)
+}
+
+// TestSearch: all schedules of two clients, up to a number of preemptions, and some of three,
+// that read, write, delete and scan a leaf, or split it.
+func TestSearch(t *testing.T) {
+	full := []int64{10, 20, 30} // one leaf, full
+	two := []int64{10, 20, 30, 25}
+	for _, k := range []struct {
+		name    string
+		locks   string
+		nodes   []int
+		loaded  []int64
+		scripts []string
+		bound   int
+		long    bool
+	}{
+		{"write and read", NH, []int{0, 1}, []int64{10}, []string{"s1 s1", "g1"}, sim.Unbounded, false},
+		{"write, delete and read", NH, []int{0, 1}, []int64{10}, []string{"s1 d1", "s1 g1"}, 2, false},
+		{"split and read", NH, []int{0, 1}, full, []string{"s1", "g1 g1"}, 2, false},
+		{"two splits", NH, []int{0, 1}, full, []string{"s1", "s2"}, 1, false},
+		{"two splits, more preemptions", NH, []int{0, 1}, full, []string{"s1", "s2"}, 3, true},
+		{"split and scan", NH, []int{0, 1}, two, []string{"s1", "r1"}, 1, false},
+		{"hand-over", Vanilla, []int{0, 0}, []int64{10}, []string{"s1 d1", "s1 g1"}, 2, false},
+		{"hand-over and another node", Vanilla, []int{0, 0, 1}, []int64{10}, []string{"s1", "s1", "g1"}, 1, false},
+		{"any lock", "fompi-spin", []int{0, 1}, full, []string{"s1", "s2 g1"}, 1, false},
+		{"readers", "fompi-rw", []int{0, 1}, full, []string{"s1", "s2 g1"}, 1, true},
+		{"split and read, more preemptions", NH, []int{0, 1}, full, []string{"s1", "g1 g1"}, 3, true},
+		{"three", NH, []int{0, 1, 2}, full, []string{"s1", "s2", "g1"}, 1, true},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			if k.long && locktest.Quick() {
+				t.Skip("takes some seconds; see test-all")
+			}
+			t.Parallel()
+			p := plan(k.locks, k.nodes, k.loaded)
+			p.Scripts = k.scripts
+			x := sim.Exhaustive(k.bound)
+			look(t, p, x)
+		})
+	}
+}
+
+// TestSearchRandom: random and PCT schedules of more clients on six keys, in a tree that splits.
+func TestSearchRandom(t *testing.T) {
+	for _, locks := range []string{Vanilla, NH, "fompi-rw", "dslr"} {
+		for seed := range uint64(3) {
+			p := plan(locks, []int{0, 0, 1, 1}, nil)
+			p.Calls, p.Seed, p.Ops, p.Search.Ascending = 4, seed, "sssdggr", false
+			p.Search.Ticks, p.Search.MaxDelay = 300, 1
+			for _, s := range []sim.Scheduler{sim.Random(1, 0, locktest.Draws(200)), sim.PCT(1, 3, 0, locktest.Draws(200))} {
+				t.Run(fmt.Sprintf("%s/%d", locks, seed), func(t *testing.T) {
+					t.Parallel()
+					look(t, p, s)
+				})
+			}
+		}
+	}
+}
+
+// trusting is a Transport that makes nodes whole which a read found torn: the reader's checks
+// are as if taken out, all of them or those of slots alone.
+type trusting struct {
+	rma.Transport
+	reads *[]node
+	slots bool
+}
+
+func (x trusting) Issue(o rma.Operation) {
+	if o.Kind == rma.KindGetBulk && len(o.Data) == minNode {
+		*x.reads = append(*x.reads, o.Data)
+	}
+	x.Transport.Issue(o)
+}
+
+func (x trusting) Flush(target int, r *rma.Results) (int, error) {
+	n, err := x.Transport.Flush(target, r)
+	for _, d := range *x.reads {
+		for i := range d.slots() {
+			d.slot(i)[checkWord] = d.slotCheck(i, d.has(i))
+		}
+		if !x.slots {
+			d.seal()
+		}
+	}
+	*x.reads = (*x.reads)[:0]
+	return n, err
+}
+
+// unordered is a Transport without fences.
+type unordered struct{ rma.Transport }
+
+func (x unordered) Issue(o rma.Operation) {
+	o.Epoch = 0
+	x.Transport.Issue(o)
+}
+
+// TestMutants: a search finds what is wrong without the checks of a node, or of slots alone, and
+// without the fence between a write and the release.
+func TestMutants(t *testing.T) {
+	for name, k := range map[string]struct {
+		wrap    func(rma.Transport) rma.Transport
+		loaded  []int64
+		scripts []string
+	}{
+		"no checks":           {func(t rma.Transport) rma.Transport { return trusting{t, new([]node), false} }, []int64{10}, []string{"s1 d1 s2", "g1 g1"}},
+		"no version in slots": {func(t rma.Transport) rma.Transport { return trusting{t, new([]node), true} }, []int64{10, 20, 3}, []string{"s3 s1 s2", "g3 g3"}},
+		"no fence":            {func(t rma.Transport) rma.Transport { return unordered{t} }, []int64{10}, []string{"s1", "d1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := plan(NH, []int{0, 1}, k.loaded)
+			p.Scripts = k.scripts
+			whole := p.Open
+			p.Open = func(c rma.Comm) (kvtest.Map, error) {
+				m, err := whole(c)
+				if err != nil {
+					return nil, err
+				}
+				t := m.(asMap).Tree
+				t.w = rma.Decorate(t.w, k.wrap)
+				t.locks = &globalLocks{w: t.w, at: 1, n: t.cfg.NodeLocks, me: int64(c.Rank()) + 1}
+				return m, nil
+			}
+			var f *sim.Failure
+			for bound := 1; bound <= 3 && f == nil; bound++ {
+				x := sim.Exhaustive(bound)
+				x.Limit = 300_000
+				f = p.Run(x).Failure
+			}
+			if f == nil || !errors.Is(f, kvtest.ErrHistory) && !errors.Is(f, ErrTorn) {
+				t.Fatalf("the search found %v", f)
+			}
+			t.Logf("%v, after %d executions", f, f.Execution)
+		})
+	}
+}
