@@ -1,0 +1,155 @@
+package declock
+
+import (
+	"errors"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// This file has what ranks do to be taken for living, and to find the dead: section 4.6 and
+// appendix B. The paper resets a lock when a rank has waited for 50 ms. Here a rank that waits
+// looks at the header once a lease, and resets the lock only if the header stands still and a
+// rank of the queue has died. So a long critical section costs no reset.
+
+// beat says that this rank lives.
+func (t *Table) beat() error {
+	if t.alive == nil {
+		return nil
+	}
+	t.beaten = t.c.Now()
+	return t.alive.Beat()
+}
+
+// until is when a wait ends, so that the rank beats again.
+func (t *Table) until() int64 {
+	if t.alive == nil {
+		return rma.Forever
+	}
+	return t.beaten + t.cfg.Lease
+}
+
+// late reports whether others may take this rank for dead before an operation that it issues
+// now takes effect. They do after two leases; an operation has one.
+func (t *Table) late() bool { return t.alive != nil && t.c.Now() > t.beaten+t.cfg.Lease }
+
+// keeps reports whether the rank is in the queue still. If it is late, it beats, and looks at
+// the header: a rank that takes it for dead has stopped the lock before it looked. If the lock
+// is stopped, the rank has no part in it any more.
+func (t *Table) keeps(k *member) (bool, error) {
+	if !t.late() {
+		return true, nil
+	}
+	stopped, _, err := t.stopped(k)
+	return !stopped, err
+}
+
+// stopped beats and reports whether the lock is, or was, reset since the rank entered the queue,
+// and its header. Then the rank has no part in the lock any more.
+func (t *Table) stopped(k *member) (bool, int64, error) {
+	if err := t.beat(); err != nil {
+		return false, 0, err
+	}
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	if err != nil || v&t.header.state == t.header.epoch.With(0, k.epoch) {
+		return false, v, err
+	}
+	return true, v, t.set(k, out)
+}
+
+// mend resets a lock whose header has stood still at v for a lease, if it waits for a rank that
+// has died. It reports whether it has: then the caller has no part in the lock any more.
+func (t *Table) mend(k *member, v int64) (bool, error) {
+	if dead, err := t.orphaned(k); !dead || err != nil {
+		return false, err
+	}
+	return t.resetDead(k, v)
+}
+
+// orphaned reports whether a lock waits for a rank that has died: all that have a part in it
+// wait, or have died. So a rank that waits need not look further than to one that does not wait,
+// and lives: that one looks for itself.
+func (t *Table) orphaned(k *member) (bool, error) {
+	for i := range t.c.Size() {
+		rank := (k.guess + i) % t.c.Size()
+		if rank == t.c.Rank() {
+			continue
+		}
+		state, err := t.part(rank, k.id)
+		if state != in || err != nil {
+			if err != nil {
+				return false, err
+			}
+			continue
+		}
+		if dead, err := t.alive.Dead(rank); !dead || err != nil {
+			k.guess = rank
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// missing reports whether a lock waits for an entry that will not be written: a rank with a part
+// in it has died, or no other has one.
+func (t *Table) missing(k *member) (bool, error) {
+	others := false
+	for rank := range t.c.Size() {
+		if rank == t.c.Rank() {
+			continue
+		}
+		state, err := t.part(rank, k.id)
+		if err != nil {
+			return false, err
+		}
+		if state == out {
+			continue
+		}
+		others = true
+		if dead, err := t.alive.Dead(rank); dead || err != nil {
+			return dead, err
+		}
+	}
+	return !others, nil
+}
+
+// part is the state of another rank's part in a lock.
+func (t *Table) part(rank, id int) (int64, error) {
+	t.ranks.GetBulk(t.parts, rank, t.partAt(0))
+	err := t.ranks.Flush(rank)
+	if unreachable(err) {
+		return out, nil
+	}
+	state := out
+	for _, v := range t.parts {
+		if partState.Get(v) != out && partLock.Get(v) == int64(id) {
+			state = partState.Get(v)
+		}
+	}
+	clear(t.parts)
+	return state, err
+}
+
+// gone reports whether the rank whose name is the reset id has died: another rank resets the
+// lock then.
+func (t *Table) gone(k *member, name int64) (bool, error) {
+	rank := int(name-1) / generations
+	if rank == t.c.Rank() {
+		return true, nil // it had this rank's number before
+	}
+	is, err := t.part(rank, k.id)
+	if err != nil || is != in {
+		return err == nil, err // a successor has its number
+	}
+	return t.alive.Dead(rank)
+}
+
+// unreachable reports whether an error says that a rank's memory is gone, and the rank with it.
+func unreachable(err error) bool { return errors.Is(err, rma.ErrPeer) }
+
+// reachable is an error, but for one that says that a rank's memory is gone.
+func reachable(err error) error {
+	if unreachable(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package declock
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"time"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// Config of a Table.
+type Config struct {
+	Locks int // number of locks; 0 means 1
+	Home  int // host of lock 0; lock id is at (Home+id) mod the number of hosts
+	// Capacity is the number of entries of a lock's queue, a power of two; 0 means the
+	// number of ranks, rounded up. If more ranks want a lock, it is reset.
+	Capacity int
+	// VersionBits is the size of an entry's version, 2 to 16; 0 means 16. A lock is reset after
+	// Capacity * (2^VersionBits - 1) acquires.
+	VersionBits int
+	// EpochBits is the size of the count of resets, 1 to 8; 0 means 8.
+	EpochBits int
+	// Held is the number of locks that a rank may hold or wait for at once, at most 64; 0 means
+	// 16. One more is lock.ErrTooManyHeld.
+	Held int
+	// Lease is how long, in nanoseconds, a holder is not taken for dead though it calls no
+	// method of the table; 0 means 10 ms, less than 0 for ever: then no rank may die.
+	Lease int64
+	// Detector, if not nil, says which ranks have died, in place of NewHeartbeats. Its lease is
+	// Lease.
+	Detector Detector
+	// Stats, if not nil, count what the rank does. Each rank has its own.
+	Stats *Stats
+}
+
+// maxHeld is the room for a rank's locks in an entry.
+const maxHeld = 64
+
+// validate refuses nonsense and fills in the defaults.
+func (c *Config) validate(hosts, ranks int) (header, error) {
+	if c.Locks == 0 {
+		c.Locks = 1
+	}
+	if c.Capacity == 0 {
+		c.Capacity = 1 << bits.Len(uint(ranks-1))
+	}
+	if c.VersionBits == 0 {
+		c.VersionBits = 16
+	}
+	if c.EpochBits == 0 {
+		c.EpochBits = maxEpochBits
+	}
+	if c.Held == 0 {
+		c.Held = 16
+	}
+	if c.Lease == 0 {
+		c.Lease = int64(10 * time.Millisecond)
+	}
+	var none header
+	switch {
+	case c.Locks < 0 || int64(c.Locks) > 1<<msgLock.Bits:
+		return none, fmt.Errorf("declock: Config.Locks is %d, want 1 to %d: %w", c.Locks, int64(1)<<msgLock.Bits, lock.ErrConfig)
+	case c.Home < 0 || c.Home >= hosts:
+		return none, fmt.Errorf("declock: Config.Home is %d, want a host from 0 to %d: %w", c.Home, hosts-1, lock.ErrConfig)
+	case c.Capacity < 1 || c.Capacity&(c.Capacity-1) != 0 || c.Capacity > 1<<20:
+		return none, fmt.Errorf("declock: Config.Capacity is %d, want a power of two up to %d: %w", c.Capacity, 1<<20, lock.ErrConfig)
+	case c.VersionBits < 2 || c.VersionBits > int(entryVersion.Bits):
+		return none, fmt.Errorf("declock: Config.VersionBits is %d, want 2 to %d: %w", c.VersionBits, entryVersion.Bits, lock.ErrConfig)
+	case c.EpochBits < 1 || c.EpochBits > maxEpochBits:
+		return none, fmt.Errorf("declock: Config.EpochBits is %d, want 1 to %d: %w", c.EpochBits, maxEpochBits, lock.ErrConfig)
+	case c.Held < 1 || c.Held > maxHeld:
+		return none, fmt.Errorf("declock: Config.Held is %d, want 1 to %d: %w", c.Held, maxHeld, lock.ErrConfig)
+	case ranks > 1<<entryClient.Bits/maxHeld:
+		return none, fmt.Errorf("declock: %d ranks, an entry has room for the names of %d: %w", ranks, 1<<entryClient.Bits/maxHeld, lock.ErrConfig)
+	}
+	return newHeader(ranks, c.Capacity, c.EpochBits, c.VersionBits)
+}
+
+func init() {
+	lock.Register(lock.Info{
+		Name:     "declock",
+		Title:    "DecLock, a queue on the memory node and hand-over between clients, for readers and writers",
+		Shared:   true,
+		Fair:     "first come, first served; readers between two writers in any order",
+		Recovers: true,
+		Params: []lock.Param{
+			{Name: "CAPACITY", Help: "entries of a lock's queue, a power of two; default the number of ranks, rounded up"},
+			{Name: "VERSION", Help: "bits of an entry's version, 2 to 16, the default"},
+			{Name: "EPOCH", Help: "bits of the count of resets, 1 to 8, the default"},
+			{Name: "HELD", Help: "locks that a rank may hold or wait for at once, 1 to 64; default 16"},
+			{Name: "LEASE", Help: "how long a holder is not taken for dead, as in 10ms, the default; off: no rank may die"},
+		},
+		Open: func(c rma.Comm, n, home int) (lock.Table, error) { return New(c, Config{Locks: n, Home: home}) },
+		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
+			cfg, err := parse(s.Params)
+			if err != nil {
+				return nil, err
+			}
+			cfg.Locks, cfg.Home = s.Locks, s.Home
+			return New(c, cfg)
+		},
+	})
+}
+
+// parse makes a Config of the lock's parameters.
+func parse(params map[string]string) (Config, error) {
+	var cfg Config
+	for name, text := range params {
+		var err error
+		switch name {
+		case "CAPACITY":
+			cfg.Capacity, err = number(text)
+		case "VERSION":
+			cfg.VersionBits, err = number(text)
+		case "EPOCH":
+			cfg.EpochBits, err = number(text)
+		case "HELD":
+			cfg.Held, err = number(text)
+		case "LEASE":
+			cfg.Lease, err = lease(text)
+		}
+		if err != nil {
+			return cfg, fmt.Errorf("declock: %s is %q: %w (%w)", name, text, lock.ErrConfig, err)
+		}
+	}
+	return cfg, nil
+}
+
+// number reads a number, which is not 0: that would be the default.
+func number(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err == nil && n < 1 {
+		err = fmt.Errorf("want a number from 1 on")
+	}
+	return n, err
+}
+
+// lease reads a time as nanoseconds, or off.
+func lease(text string) (int64, error) {
+	if text == "off" {
+		return -1, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("want a time of more than 0")
+	}
+	return int64(d), err
+}

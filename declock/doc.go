@@ -1,0 +1,2 @@
+// Package declock is DecLock.
+package declock

@@ -1,0 +1,260 @@
+package declock
+
+import (
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// reset brings the lock back to its initial state, in the three steps of section 4.4, unless
+// another rank does. The caller holds nothing. Afterwards it is in no queue.
+func (t *Table) reset(k *member) error {
+	h := &t.header
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	for err == nil && v&h.state == h.epoch.With(0, k.epoch) {
+		var mine bool
+		if mine, v, err = t.stop(k, v); mine {
+			return t.clear(k, false)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return t.set(k, out)
+}
+
+// resetDead is reset after a death, unless the header is not v any more: then the rank goes on,
+// and resetDead reports false.
+func (t *Table) resetDead(k *member, v int64) (bool, error) {
+	mine, _, err := t.stop(k, v)
+	if mine {
+		err = t.clear(k, true)
+	}
+	return mine, err
+}
+
+// stop is step 1: it makes this rank's name the reset id of a header. If the header has changed,
+// it returns what it is.
+func (t *Table) stop(k *member, v int64) (bool, int64, error) {
+	found, err := t.locks.CompareAndSwapFlush(t.header.rst.With(v, t.name), v, k.home, k.disp)
+	return found == v && err == nil, found, err
+}
+
+// clear is steps 2 and 3, of the rank whose name is the reset id. The paper broadcasts a signal,
+// which each client answers, idle ones too. Here the rank reads the parts of the others, and
+// only those in the queue have anything to do: holders leave, and ranks that wait are told to
+// begin again.
+func (t *Table) clear(k *member, died bool) error {
+	t.count(func(s *Stats) *int64 { return &s.Resets })
+	for rank := range t.c.Size() { // step 2
+		if rank == t.c.Rank() {
+			continue
+		}
+		lost, mine, err := t.emptied(k, rank)
+		if err != nil {
+			return err
+		}
+		if !mine {
+			return t.set(k, out)
+		}
+		died = died || lost
+	}
+	if err := t.initialise(k, died); err != nil { // step 3
+		return err
+	}
+	return t.set(k, out)
+}
+
+// emptied returns when a rank has no part in the lock that is stopped, or is dead. It reports
+// whether the rank may have died as a writer that held the lock, and whether the reset is still
+// the caller's: others may have taken it for dead.
+func (t *Table) emptied(k *member, rank int) (lost, mine bool, err error) {
+	t.ranks.GetBulk(t.parts, rank, t.partAt(0))
+	if err := t.ranks.Flush(rank); err != nil {
+		return true, true, reachable(err)
+	}
+	mine = true
+	for slot, v := range t.parts {
+		for mine && partState.Get(v) != out && partLock.Get(v) == int64(k.id) {
+			writer := partMode.Get(v) == 0
+			if partState.Get(v) == left {
+				lost = lost || writer
+				break
+			}
+			if partState.Get(v) == waiting {
+				if err := t.ranks.PutFlush(t.message(k, partGeneration.Get(v)), rank, t.resetAt(slot)); err != nil {
+					return true, true, reachable(err)
+				}
+			}
+			next, changed, err := t.ranks.AwaitUntil(rank, t.partAt(slot), rma.NotEqual(v), t.until())
+			if err != nil {
+				return true, true, reachable(err)
+			}
+			if changed {
+				v = next
+				continue
+			}
+			var dead bool
+			if dead, mine, err = t.deadInReset(k, rank); err != nil {
+				return false, false, err
+			}
+			if dead {
+				lost = lost || writer && partState.Get(v) == in
+				break
+			}
+		}
+	}
+	clear(t.parts)
+	return lost, mine, nil
+}
+
+// deadInReset beats, and reports whether a rank is dead, and whether the reset is still the
+// caller's.
+func (t *Table) deadInReset(k *member, rank int) (dead, mine bool, err error) {
+	if err := t.beat(); err != nil {
+		return false, false, err
+	}
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	if err != nil || !t.resetting(k, v) {
+		return false, false, err
+	}
+	for later := rank + 1; later < t.c.Size() && err == nil; later++ { // so that each takes no two leases
+		_, err = t.alive.Dead(later)
+	}
+	if err == nil {
+		dead, err = t.alive.Dead(rank)
+	}
+	return dead, true, err
+}
+
+// initialise is step 3, unless another rank has taken this one for dead, and resets the lock
+// itself. The paper writes the header, which a FetchAndOp may undo: a NIC's atomics and
+// its writes are not atomic with each other.
+func (t *Table) initialise(k *member, died bool) error {
+	h := &t.header
+	if t.late() {
+		if err := t.beat(); err != nil {
+			return err
+		}
+	}
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	if err != nil || !t.resetting(k, v) {
+		return err
+	}
+	clear(t.queue)
+	t.locks.PutBulk(t.queue, k.home, t.entryAt(k, 0))
+	if err := t.locks.Flush(k.home); err != nil {
+		return err
+	}
+	for t.resetting(k, v) {
+		found, err := t.locks.CompareAndSwapFlush(h.fresh(v, died), v, k.home, k.disp)
+		if err != nil || found == v {
+			return err
+		}
+		v = found
+	}
+	return nil
+}
+
+// resetting reports whether this rank is the one that resets the lock.
+func (t *Table) resetting(k *member, v int64) bool {
+	return v&t.header.state == t.header.rst.With(t.header.epoch.With(0, k.epoch), t.name)
+}
+
+// settle waits until a lock is not being reset. If the rank that does it dies, it goes on in
+// its place: appendix B.
+func (t *Table) settle(k *member) error {
+	h := &t.header
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	for err == nil && h.rst.Get(v) != 0 {
+		was := v & h.state
+		next, changed, failed := t.locks.AwaitUntil(k.home, k.disp, rma.NotEqual(was).In(h.state), t.until())
+		if failed == nil && !changed {
+			next, failed = t.takeOver(k)
+		}
+		v, err = next, failed
+	}
+	return err
+}
+
+// takeOver resets a lock in place of a rank that has died in it. It returns the header.
+func (t *Table) takeOver(k *member) (int64, error) {
+	h := &t.header
+	if err := t.beat(); err != nil {
+		return 0, err
+	}
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	if err != nil || h.rst.Get(v) == 0 {
+		return v, err
+	}
+	if dead, err := t.gone(k, h.rst.Get(v)); !dead || err != nil {
+		return v, err
+	}
+	k.epoch = h.epoch.Get(v)
+	if err := t.set(k, in); err != nil {
+		return v, err
+	}
+	mine, v, err := t.stop(k, v)
+	if mine {
+		err = t.clear(k, true)
+	} else if err == nil {
+		err = t.set(k, out)
+	}
+	if err != nil {
+		return v, err
+	}
+	return t.locks.GetFlush(k.home, k.disp)
+}
+
+// inherit resets the locks in which a rank of the same number had a part when it died. What that
+// rank has issued has taken effect after two leases.
+func (t *Table) inherit() error {
+	if t.alive == nil || rma.Generation(t.c) == 0 {
+		return nil
+	}
+	t.ranks.GetBulk(t.parts, t.c.Rank(), t.partAt(0))
+	if err := t.ranks.Flush(t.c.Rank()); err != nil {
+		return err
+	}
+	was := append([]int64(nil), t.parts...)
+	clear(t.parts)
+	t.c.Sleep(2 * t.cfg.Lease)
+	for slot, v := range was {
+		if partState.Get(v) == out {
+			continue
+		}
+		id := int(partLock.Get(v))
+		k := &member{id: id, home: t.Home(id), disp: id / t.locks.Size(), slot: slot, mode: lock.Mode(partMode.Get(v))}
+		if err := t.bury(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bury resets a lock in which a rank of this number has died.
+func (t *Table) bury(k *member) error {
+	if err := t.beat(); err != nil {
+		return err
+	}
+	if err := t.set(k, left); err != nil {
+		return err
+	}
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	if err != nil {
+		return err
+	}
+	k.epoch = t.header.epoch.Get(v)
+	for err == nil && v&t.header.state == t.header.epoch.With(0, k.epoch) {
+		var mine bool
+		if mine, v, err = t.stop(k, v); mine {
+			return t.clear(k, true)
+		}
+	}
+	if err == nil {
+		err = t.settle(k)
+	}
+	if err != nil {
+		return err
+	}
+	return t.set(k, out)
+}

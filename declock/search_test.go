@@ -1,0 +1,99 @@
+package declock_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rmalock/rmalock/check"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma/sim"
+
+	_ "github.com/rmalock/rmalock/declock"
+)
+
+type params = map[string]string
+
+// search checks a plan of the flat lock, whose ranks have one slot each.
+func search(t *testing.T, plan check.Plan, p params, s sim.Scheduler) check.Result {
+	t.Helper()
+	info, err := lock.Lookup("declock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Info, plan.MemoryNodes, plan.Params = info, 1, params{"HELD": "1", "LEASE": "off"}
+	for k, v := range p {
+		plan.Params[k] = v
+	}
+	r, err := check.Run(plan, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failure != nil {
+		events, _, _ := check.Replay(plan, r.Failure.Schedule)
+		var b strings.Builder
+		_ = sim.WriteTrace(&b, events)
+		t.Log(b.String())
+		t.Fatalf("%v; schedule %s", r.Failure, r.Failure.Schedule)
+	}
+	return r
+}
+
+// TestSearchQueue: all schedules of the queue, with capacities from less than the ranks on.
+func TestSearchQueue(t *testing.T) {
+	for _, k := range []struct {
+		ranks, acquires int
+		p               params
+	}{
+		{2, 2, params{"CAPACITY": "2"}},
+		{3, 2, params{"CAPACITY": "4"}},
+		{3, 2, params{"CAPACITY": "2"}},
+		{3, 2, params{"CAPACITY": "2", "VERSION": "2", "EPOCH": "2"}},
+	} {
+		for writers := 0; writers <= k.ranks; writers++ {
+			t.Run(fmt.Sprintf("%dx%d %d writers %v", k.ranks, k.acquires, writers, k.p), func(t *testing.T) {
+				if locktest.Quick() && k.ranks > 2 {
+					t.Skip()
+				}
+				r := search(t, check.Plan{Ranks: k.ranks, Acquires: k.acquires, Writers: writers}, k.p, sim.Exhaustive(sim.Unbounded))
+				if !r.Whole {
+					t.Error("not whole")
+				}
+				t.Logf("%d states", r.States)
+			})
+		}
+	}
+}
+
+// TestSearchRandom: random schedules of many ranks.
+func TestSearchRandom(t *testing.T) {
+	executions := int64(3000)
+	if locktest.Quick() {
+		executions = 200
+	}
+	lease := params{"LEASE": "1us"}
+	for _, k := range []struct {
+		name string
+		plan check.Plan
+		p    params
+	}{
+		{"plain", check.Plan{Ranks: 4, Acquires: 3, Writers: check.Mixed, Guard: true}, params{"CAPACITY": "4"}},
+		{"tries", check.Plan{Ranks: 4, Acquires: 4, Writers: check.Mixed, Tries: true}, params{"CAPACITY": "4"}},
+		{"overflow", check.Plan{Ranks: 5, Acquires: 4, Writers: check.Mixed, Guard: true}, params{"CAPACITY": "2", "VERSION": "2", "EPOCH": "2"}},
+		{"time", check.Plan{Ranks: 4, Acquires: 3, Writers: check.Mixed, Ticks: 60, MaxDelay: 1, Guard: true}, lease},
+		{"deaths", check.Plan{Ranks: 5, Acquires: 3, Writers: check.Mixed, Ticks: 200, Crashes: 2, MaxDelay: 1, Guard: true}, lease},
+		{"deaths, tries, overflow", check.Plan{Ranks: 4, Acquires: 4, Writers: check.Mixed, Ticks: 200, Crashes: 1, MaxDelay: 1, Tries: true},
+			params{"LEASE": "1us", "CAPACITY": "2", "VERSION": "2", "EPOCH": "2"}},
+	} {
+		for _, explore := range []struct {
+			name string
+			s    sim.Scheduler
+		}{{"random", sim.Random(1, 0, executions)}, {"pct", sim.PCT(1, 3, 0, executions)}} {
+			t.Run(k.name+"/"+explore.name, func(t *testing.T) {
+				r := search(t, k.plan, k.p, explore.s)
+				t.Logf("%d executions, %d out of ticks", r.Stats.Executions, r.Stats.OutOfTicks)
+			})
+		}
+	}
+}

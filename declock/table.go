@@ -1,0 +1,236 @@
+package declock
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A Table is one rank's handle on an array of DecLock's locks.
+type Table struct {
+	c          rma.Comm
+	locks      *rma.Window // headers and queues
+	ranks      *rma.Window // each rank's parts and mailboxes
+	cfg        Config
+	header     header
+	generation int64    // of ranks with this number
+	name       int64    // of this rank as the one that resets a lock
+	alive      Detector // nil if no rank may die
+	beaten     int64    // when this rank said last that it lives
+
+	busy  uint64 // members in use, a bit each
+	all   [maxHeld]member
+	queue []int64 // a queue as it was read
+	parts []int64 // a rank's parts as they were read
+}
+
+// Stats count what a rank does beside plain acquires and releases.
+type Stats struct {
+	Waits     int64 // acquires that waited
+	Messages  int64 // grants sent
+	Refetches int64 // waits for an entry that was not written yet
+	Resets    int64 // made by this rank
+	Aborts    int64 // acquires that met a reset, and began again
+}
+
+// A member is what this rank has to do with a lock.
+type member struct {
+	id, home, disp int // the lock and its header
+	slot           int // of this rank
+	mode           lock.Mode
+	index          int64 // in the queue, of a rank that waits
+	epoch          int64 // the header's when the rank entered the queue
+	died           bool  // a holder before may have died
+	guess          int   // a rank that lived, and had a part in the lock, when this rank looked
+}
+
+// Displacements in the window of the ranks, and in that of the locks: see New.
+func (t *Table) partAt(slot int) int  { return slot }
+func (t *Table) grantAt(slot int) int { return t.cfg.Held + 2*slot }
+func (t *Table) resetAt(slot int) int { return t.cfg.Held + 2*slot + 1 }
+func (t *Table) entryAt(k *member, index int64) int {
+	return t.perHost() + k.disp*t.cfg.Capacity + t.header.slot(index)
+}
+func (t *Table) perHost() int { return (t.cfg.Locks + t.locks.Size() - 1) / t.locks.Size() }
+
+var _ lock.Checked = (*Table)(nil)
+
+// New opens a table of locks, on the job's memory nodes if it has some. Collective; all ranks
+// pass the same Config. Its only collective calls are Allocates.
+func New(c rma.Comm, cfg Config) (*Table, error) {
+	hosts, on := c.Size(), rma.Ranks
+	if c.MemoryNodes() > 0 {
+		hosts, on = c.MemoryNodes(), rma.MemoryNodes
+	}
+	h, err := cfg.validate(hosts, c.Size())
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{c: c, cfg: cfg, header: h, generation: int64(rma.Generation(c) % generations)}
+	t.name = int64(c.Rank())*generations + t.generation + 1
+	t.queue, t.parts = make([]int64, cfg.Capacity), make([]int64, cfg.Held)
+	n := (cfg.Locks + hosts - 1) / hosts
+	if t.locks, err = c.Allocate(rma.Spec{Name: "declock", Hosts: on, Regions: []rma.Region{
+		{Count: n, Words: []rma.Word{{Name: "HEADER", Class: rma.Far, Fields: h.fields()}}},
+		{Count: n * cfg.Capacity, Words: []rma.Word{{Name: "ENTRY", Class: rma.Plain,
+			Fields: []rma.Field{entryVersion, entryStamp, entryStamped, entryMode, entryEpoch, entryGeneration, entryClient}}}},
+	}}); err != nil {
+		return nil, err
+	}
+	message := []rma.Field{msgSought, msgStamp, msgStamped, msgDied, msgSent, msgGeneration, msgEpoch, msgLock}
+	if t.ranks, err = c.Allocate(rma.Spec{Name: "declock ranks", Regions: []rma.Region{
+		{Count: cfg.Held, Words: []rma.Word{{Name: "PART", Class: rma.Plain, Fields: []rma.Field{partIndex, partGeneration, partMode, partState, partLock}}}},
+		{Count: cfg.Held, Words: []rma.Word{
+			{Name: "GRANT", Class: rma.Plain, Fields: message}, {Name: "RESET", Class: rma.Plain, Fields: message}}},
+	}}); err != nil {
+		return nil, err
+	}
+	if t.alive = cfg.Detector; t.alive == nil && cfg.Lease > 0 {
+		if t.alive, err = NewHeartbeats(c, cfg.Lease); err != nil {
+			return nil, err
+		}
+	}
+	err = t.inherit()
+	t.beaten = 0
+	return t, err
+}
+
+// Len is the number of locks.
+func (t *Table) Len() int { return t.cfg.Locks }
+
+// Hosts says whether homes are memory nodes or ranks.
+func (t *Table) Hosts() rma.Hosts { return t.locks.Spec().Hosts }
+
+// Home is the host whose memory holds the lock's header and queue.
+func (t *Table) Home(id int) int { return (t.cfg.Home + id) % t.locks.Size() }
+
+// count adds 1 to one of the rank's Stats.
+func (t *Table) count(of func(s *Stats) *int64) {
+	if t.cfg.Stats != nil {
+		*of(t.cfg.Stats)++
+	}
+}
+
+// Lock takes lock id. Beside the errors of lock.Table it returns lock.ErrOwnerDied, with which
+// the caller holds the lock.
+func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
+	k, err := t.claim(id, mode)
+	if err != nil {
+		return err
+	}
+	if ctx.Done() != nil {
+		err = t.poll(ctx, k)
+	} else {
+		err = t.acquire(k)
+	}
+	if err != nil {
+		t.unclaim(k)
+		return err
+	}
+	return k.told()
+}
+
+// TryLock takes lock id if it is free, by a Get and a CompareAndSwap.
+func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
+	k, err := t.claim(id, mode)
+	if err != nil {
+		return false, err
+	}
+	got, _, err := t.try(k)
+	if !got {
+		t.unclaim(k)
+		return false, err
+	}
+	return true, k.told()
+}
+
+// Unlock lets lock id go. lock.ErrLeaseLost says that other ranks took the caller for dead.
+func (t *Table) Unlock(id int, mode lock.Mode) error {
+	k := t.find(id)
+	if k == nil || k.mode != mode {
+		panic("declock: unlock of unlocked lock")
+	}
+	defer t.unclaim(k)
+	return t.release(k)
+}
+
+// Free closes the windows. Collective where Allocate is. To free a table with a held lock is
+// misuse.
+func (t *Table) Free() error {
+	if t.alive != nil && t.cfg.Detector == nil {
+		if err := t.alive.Free(); err != nil {
+			return err
+		}
+	}
+	if err := t.ranks.Free(); err != nil {
+		return err
+	}
+	return t.locks.Free()
+}
+
+// told is the end of an acquire that succeeds.
+func (k *member) told() error {
+	if k.died {
+		return fmt.Errorf("declock: lock %d: %w", k.id, lock.ErrOwnerDied)
+	}
+	return nil
+}
+
+// claim makes a member for a lock.
+func (t *Table) claim(id int, mode lock.Mode) (*member, error) {
+	if uint(id) >= uint(t.cfg.Locks) {
+		panic(fmt.Sprintf("declock: lock %d of a table of %d", id, t.cfg.Locks))
+	}
+	if t.find(id) != nil {
+		panic("declock: lock of a lock that this rank holds")
+	}
+	i := bits.TrailingZeros64(^t.busy)
+	if i >= t.cfg.Held {
+		return nil, fmt.Errorf("declock: rank %d holds %d locks: %w", t.c.Rank(), t.cfg.Held, lock.ErrTooManyHeld)
+	}
+	t.busy |= 1 << i
+	k := &t.all[i]
+	*k = member{id: id, home: t.Home(id), disp: id / t.locks.Size(), slot: i, mode: mode}
+	return k, nil
+}
+
+// unclaim ends the use of a member.
+func (t *Table) unclaim(k *member) {
+	t.busy &^= 1 << k.slot
+	*k = member{}
+	if t.busy == 0 {
+		t.beaten = 0
+	}
+}
+
+// find is the member with which this rank holds a lock, or nil.
+func (t *Table) find(id int) *member {
+	for b := t.busy; b != 0; b &= b - 1 {
+		if k := &t.all[bits.TrailingZeros64(b)]; k.id == id {
+			return k
+		}
+	}
+	return nil
+}
+
+// set says in this rank's part what it does with a lock.
+func (t *Table) set(k *member, state int64) error {
+	v := int64(0)
+	if state != out {
+		v = partLock.With(partState.With(0, state), int64(k.id))
+		v = partGeneration.With(partMode.With(v, int64(k.mode)), t.generation)
+	}
+	if state == waiting {
+		v = partIndex.With(v, k.index)
+	}
+	return t.ranks.PutFlush(v, t.c.Rank(), t.partAt(k.slot))
+}
+
+// message is a message about a lock to a rank of a generation.
+func (t *Table) message(k *member, generation int64) int64 {
+	m := msgGeneration.With(msgSent.With(0, 1), generation)
+	return msgLock.With(msgEpoch.With(m, k.epoch), int64(k.id))
+}
