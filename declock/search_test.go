@@ -40,25 +40,34 @@ func search(t *testing.T, plan check.Plan, p params, s sim.Scheduler) check.Resu
 	return r
 }
 
-// TestSearchQueue: all schedules of the queue, with capacities from less than the ranks on.
+// TestSearchQueue: all schedules of the queue, with capacities from less than the ranks on, and
+// each number of writers.
 func TestSearchQueue(t *testing.T) {
+	wraps := params{"CAPACITY": "2", "VERSION": "2", "EPOCH": "2"}
 	for _, k := range []struct {
-		ranks, acquires int
-		p               params
+		ranks, acquires, bound int
+		p                      params
+		long, deep             bool // for test-all, for check-deep
 	}{
-		{2, 2, params{"CAPACITY": "2"}},
-		{3, 2, params{"CAPACITY": "4"}},
-		{3, 2, params{"CAPACITY": "2"}},
-		{3, 2, params{"CAPACITY": "2", "VERSION": "2", "EPOCH": "2"}},
+		{2, 2, sim.Unbounded, params{"CAPACITY": "2"}, false, false},
+		{2, 2, sim.Unbounded, params{"CAPACITY": "1", "VERSION": "2", "EPOCH": "2"}, false, false},
+		{3, 1, sim.Unbounded, params{"CAPACITY": "2"}, true, false},
+		{3, 2, 2, wraps, true, false},
+		{3, 2, sim.Unbounded, params{"CAPACITY": "2"}, true, true},
+		{3, 2, sim.Unbounded, wraps, true, true},
+		{3, 2, sim.Unbounded, params{"CAPACITY": "4"}, true, true},
+		{4, 2, 2, params{"CAPACITY": "4"}, true, true},
 	} {
 		for writers := 0; writers <= k.ranks; writers++ {
 			t.Run(fmt.Sprintf("%dx%d %d writers %v", k.ranks, k.acquires, writers, k.p), func(t *testing.T) {
-				if locktest.Quick() && k.ranks > 2 {
-					t.Skip()
+				if locktest.Quick() && k.long || k.deep && !locktest.Deep() {
+					t.Skip("takes minutes; see test-all and check-deep")
 				}
-				r := search(t, check.Plan{Ranks: k.ranks, Acquires: k.acquires, Writers: writers}, k.p, sim.Exhaustive(sim.Unbounded))
-				if !r.Whole {
-					t.Error("not whole")
+				t.Parallel()
+				plan := check.Plan{Ranks: k.ranks, Acquires: k.acquires, Writers: writers}
+				r := search(t, plan, k.p, sim.Exhaustive(k.bound))
+				if !r.Whole && k.bound == sim.Unbounded {
+					t.Error("the search is not whole")
 				}
 				t.Logf("%d states", r.States)
 			})

@@ -4,6 +4,7 @@ package main
 import (
 	_ "github.com/rmalock/rmalock/alock"
 	_ "github.com/rmalock/rmalock/baseline"
+	_ "github.com/rmalock/rmalock/declock"
 	_ "github.com/rmalock/rmalock/dmcs"
 	_ "github.com/rmalock/rmalock/dslr"
 	_ "github.com/rmalock/rmalock/rmamcs"

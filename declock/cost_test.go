@@ -1,0 +1,168 @@
+package declock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/rmalock/rmalock/declock"
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/rmatest"
+)
+
+// want compares the remote operations since the last call with those that are named.
+func want(n *hook.Tally, ops ...rma.Kind) error {
+	left := map[rma.Kind]int64{}
+	for k := range rma.Kinds {
+		left[k] = n.Ops(k, hook.Far)
+	}
+	for _, k := range ops {
+		left[k]--
+	}
+	for _, v := range left {
+		if v != 0 {
+			return fmt.Errorf("want %v; counted are\n%v", ops, n)
+		}
+	}
+	n.Reset()
+	return nil
+}
+
+// TestUncontendedCost: Figure 6, cases 1 and 3. One FetchAndOp to acquire; one and the queue in
+// one doorbell to release. A TryLock has a Get and a CompareAndSwap.
+func TestUncontendedCost(t *testing.T) {
+	var n hook.Tally
+	err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		l, err := declock.New(hook.Count(c, &n), declock.Config{Lease: 60e9})
+		if err != nil {
+			return err
+		}
+		n.Reset()
+		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+			if err := errors.Join(l.Lock(background, 0, mode), want(&n, rma.KindFetchAndOp)); err != nil {
+				return err
+			}
+			if err := errors.Join(l.Unlock(0, mode), want(&n, rma.KindFetchAndOp, rma.KindGetBulk)); err != nil {
+				return err
+			}
+			got, err := l.TryLock(0, mode)
+			if err := errors.Join(err, want(&n, rma.KindGet, rma.KindCompareAndSwap), l.Unlock(0, mode), want(&n, rma.KindFetchAndOp, rma.KindGetBulk)); err != nil || !got {
+				return fmt.Errorf("TryLock: %v, %w", got, err)
+			}
+		}
+		return l.Free()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHandOverCost: Figure 6, cases 2, 4 and 5. A rank that waits makes two operations on the
+// memory node, and each hand-over one message.
+func TestHandOverCost(t *testing.T) {
+	for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+		t.Run(mode.String(), func(t *testing.T) {
+			err := inproc.Job{Nodes: 3, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+				var n hook.Tally
+				l, err := declock.New(hook.Count(c, &n), declock.Config{Lease: 60e9})
+				if err != nil {
+					return err
+				}
+				if c.Rank() == 0 {
+					err = l.Lock(background, 0, lock.Exclusive)
+				}
+				if err := errors.Join(err, c.Barrier()); err != nil {
+					return err
+				}
+				n.Reset()
+				if c.Rank() > 0 {
+					return errors.Join(l.Lock(background, 0, mode), want(&n, rma.KindFetchAndOp, rma.KindPut), l.Unlock(0, mode), c.Barrier())
+				}
+				for waiting := 0; waiting < 2; c.Sleep(100_000) { // until both have written their entries
+					waiting = 0
+					for rank := 1; rank <= 2; rank++ {
+						if l.Waits(rank, 0) {
+							waiting++
+						}
+					}
+				}
+				n.Reset()
+				ops := []rma.Kind{rma.KindFetchAndOp, rma.KindGetBulk, rma.KindPut}
+				if mode == lock.Shared { // both are told; and a look whether their entries were overwritten
+					ops = append(ops, rma.KindPut, rma.KindGet)
+				}
+				return errors.Join(l.Unlock(0, lock.Exclusive), want(&n, ops...), c.Barrier())
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestNoAllocations: no acquire and no release allocates.
+func TestNoAllocations(t *testing.T) {
+	if rmatest.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	err := inproc.Run(1, func(c rma.Comm) error {
+		l, err := declock.New(c, declock.Config{Locks: 3})
+		if err != nil {
+			return err
+		}
+		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+			n := testing.AllocsPerRun(200, func() {
+				for id := range 3 {
+					err = errors.Join(err, l.Lock(background, id, mode))
+				}
+				for id := range 3 {
+					err = errors.Join(err, l.Unlock(id, mode))
+				}
+			})
+			if n != 0 || err != nil {
+				return fmt.Errorf("%v allocations, %w", n, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBadConfig: each nonsense is refused with what is wrong.
+func TestBadConfig(t *testing.T) {
+	for _, bad := range []declock.Config{
+		{Locks: -1}, {Home: 1}, {Home: -1}, {Capacity: 3}, {Capacity: -1}, {VersionBits: 1}, {VersionBits: 17},
+		{EpochBits: -1}, {EpochBits: 9}, {Held: 65}, {Held: -1}, {Capacity: 1 << 21},
+	} {
+		err := inproc.Run(1, func(c rma.Comm) error { _, err := declock.New(c, bad); return err })
+		if !errors.Is(err, lock.ErrConfig) {
+			t.Errorf("%+v: %v, want ErrConfig", bad, err)
+		}
+	}
+	info, _ := lock.Lookup("declock")
+	for name, value := range map[string]string{"CAPACITY": "3", "VERSION": "x", "EPOCH": "0", "HELD": "many", "LEASE": "-1s", "WHAT": "1"} {
+		err := inproc.Run(1, func(c rma.Comm) error {
+			_, err := info.With(c, lock.Setting{Locks: 1, Params: map[string]string{name: value}})
+			return err
+		})
+		if !errors.Is(err, lock.ErrConfig) {
+			t.Errorf("%s=%s: %v, want ErrConfig", name, value, err)
+		}
+	}
+	good := map[string]string{"CAPACITY": "4", "VERSION": "8", "EPOCH": "4", "HELD": "2", "LEASE": "1ms"}
+	err := inproc.Run(1, func(c rma.Comm) error {
+		l, err := info.With(c, lock.Setting{Locks: 1, Params: good})
+		if err != nil {
+			return err
+		}
+		return errors.Join(l.Lock(background, 0, lock.Shared), l.Unlock(0, lock.Shared))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,19 @@
+package declock
+
+// Waits reports whether a rank waits for a lock, and has written its entry.
+func (t *Table) Waits(rank, id int) bool {
+	k := &member{id: id, home: t.Home(id), disp: id / t.locks.Size()}
+	written := 0
+	t.locks.GetBulk(t.queue, k.home, t.entryAt(k, 0))
+	if err := t.locks.Flush(k.home); err != nil {
+		return false
+	}
+	for _, e := range t.queue {
+		if e != 0 && int(entryClient.Get(e)/maxHeld) == rank {
+			written++
+		}
+	}
+	clear(t.queue)
+	state, err := t.part(rank, id)
+	return err == nil && state == waiting && written > 0
+}
