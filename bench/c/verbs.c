@@ -49,7 +49,7 @@ static void start(const char *device, int gid_index) {
 	struct ibv_qp_attr r = {.qp_state = IBV_QPS_RTR, .path_mtu = port.active_mtu, .dest_qp_num = qp->qp_num, .max_dest_rd_atomic = 16, .min_rnr_timer = 12,
 		.ah_attr = {.is_global = 1, .dlid = port.lid, .port_num = 1, .grh = {.dgid = gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
 	check(ibv_modify_qp(qp, &r, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "RTR");
-	struct ibv_qp_attr s = {.qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 1, .rnr_retry = 3, .max_rd_atomic = 16};
+	struct ibv_qp_attr s = {.qp_state = IBV_QPS_RTS, .timeout = 16, .retry_cnt = 7, .rnr_retry = 6, .max_rd_atomic = 16};
 	check(ibv_modify_qp(qp, &s, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
 }
 

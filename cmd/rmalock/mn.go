@@ -35,6 +35,7 @@ func newMN() *cobra.Command {
 	f.IntVar(&cfg.Slots, "clients", 64, "slots for clients that come and go")
 	f.StringVar(&token, tokenFlag, "", "file with the secret that peers must know; without it any peer may come in")
 	f.StringVar(&cfg.Device, "device", "", "RDMA device; default: the first that can be used")
+	f.DurationVar(&cfg.Patience, "patience", 0, "how long the machine of a peer may be silent before the peer counts as gone; default: 600ms")
 	f.BoolVar(&json, "json", false, "print the status as JSON, a line at the start and one at the end")
 	cmd.Long = text("mn")
 	return cmd
@@ -51,8 +52,12 @@ func serveMemory(ctx context.Context, cmd *cobra.Command, cfg verbs.NodeConfig, 
 		if json {
 			return writeJSON(cmd.OutOrStdout(), status)
 		}
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "memory node %s: %s on %s, %d of %d words free, %d peers, %d refused\n",
-			what, status.Listen, status.Device, status.Free, status.Words, status.Peers, status.Refused)
+		pages := "no huge pages"
+		if status.Huge {
+			pages = "huge pages"
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "memory node %s: %s on %s, %d of %d words free, %s, %d peers, %d refused\n",
+			what, status.Listen, status.Device, status.Free, status.Words, pages, status.Peers, status.Refused)
 		return err
 	}
 	if err := tell("listens"); err != nil {

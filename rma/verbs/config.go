@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -21,6 +22,10 @@ type Config struct {
 	Token       []byte   // the memory nodes' secret; nil for none
 	Device      string   // name of the RDMA device; "" for the first that can be used
 
+	// Patience is how long a memory node's machine may be silent before it counts as gone; 0 for
+	// 600 ms.
+	Patience time.Duration
+
 	// A job of several processes meets at the first memory node, under the job's name.
 	Job       string
 	Process   int // of Processes, from 0
@@ -31,8 +36,8 @@ type Config struct {
 	Nodes int
 }
 
-// FromEnvironment reads a Config from RMALOCK_MN (host:port,host:port), RMALOCK_TOKEN_FILE and
-// RMALOCK_DEVICE. The processes are those of the launcher, mpirun or srun; RMALOCK_PROCESS
+// FromEnvironment reads a Config from RMALOCK_MN (host:port,host:port), RMALOCK_TOKEN_FILE,
+// RMALOCK_DEVICE and RMALOCK_PATIENCE (a time as 2s). The processes are those of the launcher, mpirun or srun; RMALOCK_PROCESS
 // (index/number) and RMALOCK_JOB tell them where there is none.
 func FromEnvironment() (Config, error) {
 	c := Config{Device: os.Getenv("RMALOCK_DEVICE")}
@@ -42,6 +47,11 @@ func FromEnvironment() (Config, error) {
 	var err error
 	if c.Token, err = ReadToken(os.Getenv("RMALOCK_TOKEN_FILE")); err != nil {
 		return c, err
+	}
+	if s := os.Getenv("RMALOCK_PATIENCE"); s != "" {
+		if c.Patience, err = time.ParseDuration(s); err != nil {
+			return c, fmt.Errorf("verbs: RMALOCK_PATIENCE is %q, want a time as 600ms or 2s: %w", s, rma.ErrRefused)
+		}
 	}
 	return c, c.launched()
 }

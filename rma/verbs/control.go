@@ -29,13 +29,18 @@ type control struct {
 	event   func()        // called when a process of the job is gone
 	onEnd   func()        // called when the memory node is gone
 	read    chan struct{} // closed when the reader has returned
+	still   func()        // ends the beats
 }
 
-// keepAlive finds a peer whose machine is gone within some seconds.
+// keepAlive finds a peer whose machine is gone where beats do not (endSilence).
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}
 
-// dial connects to a memory node and shows the token.
-func dial(name string, token []byte, event, onEnd func()) (*control, error) {
+// dial connects to a memory node and shows the token. patience 0 is the default.
+func dial(name string, token []byte, patience time.Duration, event, onEnd func()) (*control, error) {
+	patience, err := patienceOf(patience)
+	if err != nil {
+		return nil, err
+	}
 	d := net.Dialer{Timeout: dialLimit, KeepAliveConfig: keepAlive}
 	conn, err := d.Dial("tcp", name)
 	if err != nil {
@@ -47,6 +52,7 @@ func dial(name string, token []byte, event, onEnd func()) (*control, error) {
 		_ = conn.Close()
 		return nil, err
 	}
+	k.still = beating(conn, patience, k.beat)
 	go k.reader(in)
 	return k, nil
 }
@@ -89,7 +95,7 @@ func (k *control) reader(in *bufio.Reader) {
 			return
 		}
 		if r.ID == 0 {
-			if k.event != nil {
+			if k.event != nil && r.Error != "" {
 				k.event()
 			}
 			continue
@@ -102,6 +108,17 @@ func (k *control) reader(in *bufio.Reader) {
 			to <- r
 		}
 	}
+}
+
+// beat tells the memory node's kernel that this machine is there.
+func (k *control) beat() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.gone != nil {
+		return k.gone
+	}
+	_ = k.conn.SetWriteDeadline(time.Now().Add(controlLimit))
+	return writeFrame(k.conn, request{Call: callBeat})
 }
 
 // end fails all requests, those to come too. It reports whether it is the first to do so.
@@ -158,6 +175,7 @@ func (k *control) call(q request, limit time.Duration) (*reply, error) {
 
 // close ends the connection, and returns when its reader has.
 func (k *control) close() {
+	k.still()
 	k.end(fmt.Errorf("verbs: the connection to memory node %s is closed: %w", k.name, rma.ErrFreed))
 	_ = k.conn.Close()
 	<-k.read

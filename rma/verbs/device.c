@@ -11,6 +11,7 @@ static void describe(nic_way *w, struct ibv_context *c, const struct ibv_device_
 	memset(w, 0, sizeof *w);
 	strncpy(w->name, ibv_get_device_name(c->device), NIC_NAME - 1);
 	w->port = (uint8_t)port;
+	w->soft = d->vendor_id == 0xffffff; // RXE_VENDOR_ID
 	w->mtu = (uint8_t)p->active_mtu;
 	w->ethernet = p->link_layer == IBV_LINK_LAYER_ETHERNET;
 	w->active = p->state == IBV_PORT_ACTIVE;

@@ -20,15 +20,16 @@
 //
 // All operations that a Flush completes at one target are one list of work requests, one
 // doorbell, and one completion. The queue pair keeps their order but for what follows a READ or
-// an atomic, which waits for it by IBV_SEND_FENCE where the memory model asks for an order.
+// an atomic, which waits for it by IBV_SEND_FENCE where the memory model asks for an order. On
+// Soft-RoCE, which stands still at fences, it is a list of its own behind a READ.
 // A process has one pair of queues for each memory node and each other process, which its ranks
 // share; another Flush never waits for it longer than for the post of a list.
 //
 // # Failures
 //
-// A memory node that ends is rma.ErrPeer at once, and a machine that does not answer after two
-// seconds to eight, by the card's own repetitions; operations on other targets go on. A pair that an error has broken is made anew
-// at the next operation, unless the peer's connection for control is gone.
+// A memory node that ends is rma.ErrPeer at once, and a machine that does not answer within a
+// second (Config.Patience); operations on other targets go on. A pair that an error has broken is
+// made anew at the next operation, unless the peer's connection for control is gone.
 //
 // # Memory nodes
 //

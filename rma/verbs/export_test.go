@@ -34,6 +34,9 @@ func CountsOf(c rma.Comm, itself bool) Counts {
 	return k
 }
 
+// Soft reports whether a rank's device is Soft-RoCE.
+func Soft(c rma.Comm) bool { return c.(*comm).node().nic.d.way.soft != 0 }
+
 // Revoke ends the window that a rank has allocated last, at the memory node alone.
 func Revoke(c rma.Comm, s *Server, words int) error {
 	s.mu.Lock()

@@ -4,6 +4,7 @@ package verbs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -146,29 +147,45 @@ func TestQueueIsShared(t *testing.T) {
 	}))
 }
 
-// TestOneDoorbell: a step is one list and one completion, whatever it has.
+// TestOneDoorbell: a step is one list and one completion, whatever it has. On Soft-RoCE, which
+// gets no fence, what must wait for a READ is a list of its own.
 func TestOneDoorbell(t *testing.T) {
 	needDevice(t)
 	one(t, memoryNodes(t, 1, 1<<14), func(c rma.Comm) {
 		w, err := c.Allocate(far("w", 500))
 		require.NoError(t, err)
-		before := verbs.CountsOf(c, false)
 		data := make([]int64, 300)
-		const steps = 20
-		for range steps {
+		step := func(read bool) {
 			w.Put(1, 0, 500)
 			w.Fence(0)
 			w.FetchAndOp(1, 0, 0, rma.Sum)
-			w.Get(0, 501)
+			if read {
+				w.Get(0, 501)
+			}
 			w.Fence(0)
 			w.PutBulk(data, 0, 600)
 			w.CompareAndSwap(1, 2, 0, 3)
+			w.Fence(0)
+			w.Get(0, 502)
 			require.NoError(t, w.Flush(0))
 		}
-		after := verbs.CountsOf(c, false)
-		require.EqualValues(t, steps, after.Doorbells-before.Doorbells)
-		require.EqualValues(t, steps, after.Completions-before.Completions)
-		require.EqualValues(t, 5*steps, after.Operations-before.Operations)
+		const steps = 20
+		for _, read := range []bool{false, true} {
+			before, lists, operations := verbs.CountsOf(c, false), steps, 5*steps
+			if read {
+				operations += steps
+			}
+			if read && verbs.Soft(c) {
+				lists *= 2
+			}
+			for range steps {
+				step(read)
+			}
+			after := verbs.CountsOf(c, false)
+			require.EqualValues(t, lists, after.Doorbells-before.Doorbells)
+			require.EqualValues(t, lists, after.Completions-before.Completions)
+			require.EqualValues(t, operations, after.Operations-before.Operations)
+		}
 		require.NoError(t, w.Free())
 	})
 }
@@ -369,5 +386,128 @@ func TestChildJob(t *testing.T) {
 			}
 		}
 		return nil
+	}))
+}
+
+// TestHugePages: a memory node has huge pages where the machine has them free, and others
+// elsewhere; its status says which.
+func TestHugePages(t *testing.T) {
+	needDevice(t)
+	const file = "/proc/sys/vm/nr_hugepages"
+	if os.Getenv("GUEST_ADDRESS") == "" {
+		t.Skip("it reserves huge pages, and this is no guest of scripts/guest")
+	}
+	for _, reserved := range []string{"0", "4"} {
+		require.NoError(t, os.WriteFile(file, []byte(reserved), 0))
+		s, err := verbs.Listen(verbs.NodeConfig{Listen: "127.0.0.1:0", Words: 1 << 20})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		require.Equal(t, reserved != "0", s.Status().Huge)
+		one(t, []string{s.Addr()}, func(c rma.Comm) {
+			w, err := c.Allocate(far("w", 400_000))
+			require.NoError(t, err)
+			require.NoError(t, w.AccumulateFlush(7, 0, 399_999, rma.Sum))
+			v, err := w.GetFlush(0, 399_999)
+			require.NoError(t, err)
+			require.EqualValues(t, 7, v)
+			require.NoError(t, w.Free())
+		})
+		stop()
+		require.NoError(t, <-ended)
+	}
+	require.NoError(t, os.WriteFile(file, []byte("0"), 0))
+}
+
+// TestOneKindOfAtomics: all that changes a word by an atomic, or a Far word at all, is of the card
+// where the card reaches the word, and of the CPU where it does not. So no word has both.
+func TestOneKindOfAtomics(t *testing.T) {
+	needDevice(t)
+	classes := []rma.Class{rma.Near, rma.Far, rma.Flag, rma.Plain}
+	spec := rma.Spec{Name: "w", Regions: []rma.Region{{Count: 1, Words: []rma.Word{
+		{Name: "NEAR", Class: rma.Near}, {Name: "FAR", Class: rma.Far}, {Name: "FLAG", Class: rma.Flag}, {Name: "PLAIN", Class: rma.Plain},
+	}}}}
+	atMemoryNodes := spec
+	atMemoryNodes.Name, atMemoryNodes.Hosts = "m", rma.MemoryNodes
+	atMemoryNodes.Regions = []rma.Region{{Count: 2, Words: []rma.Word{{Name: "FAR", Class: rma.Far}, {Name: "PLAIN", Class: rma.Plain}}}}
+	updates := map[string]func(w *rma.Window, target, disp int) error{
+		"Accumulate": func(w *rma.Window, target, disp int) error { return w.AccumulateFlush(1, target, disp, rma.Sum) },
+		"FetchAndOp": func(w *rma.Window, target, disp int) error {
+			_, err := w.FetchAndOpFlush(1, target, disp, rma.Sum)
+			return err
+		},
+		"swap": func(w *rma.Window, target, disp int) error {
+			_, err := w.FetchAndOpFlush(1, target, disp, rma.Replace)
+			return err
+		},
+		"CompareAndSwap": func(w *rma.Window, target, disp int) error {
+			_, err := w.CompareAndSwapFlush(1, 2, target, disp)
+			return err
+		},
+		"in a list": func(w *rma.Window, target, disp int) error {
+			w.Get(target, disp)
+			w.FetchAndOp(1, target, disp, rma.Sum)
+			return w.FlushAll()
+		},
+	}
+	put := func(w *rma.Window, target, disp int) error { return w.PutFlush(3, target, disp) }
+	require.NoError(t, verbs.Config{Nodes: 2, MemoryNodes: memoryNodes(t, 1, 1<<10)}.Run(4, func(c rma.Comm) error {
+		w, err := c.Allocate(spec)
+		if err != nil {
+			return err
+		}
+		m, err := c.Allocate(atMemoryNodes)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			byCard := func(f func(*rma.Window, int, int) error, w *rma.Window, target, disp int) (bool, error) {
+				before := verbs.CountsOf(c, false).Operations
+				err := f(w, target, disp)
+				return verbs.CountsOf(c, false).Operations > before, err
+			}
+			for target := range 4 {
+				for disp, class := range classes {
+					for name, f := range updates {
+						card, err := byCard(f, w, target, disp)
+						what := fmt.Sprintf("%s of a %v word of rank %d", name, class, target)
+						switch {
+						case class == rma.Far:
+							require.NoError(t, err, what)
+							require.True(t, card, what)
+						case class == rma.Near && target < 2:
+							require.NoError(t, err, what)
+							if name != "in a list" {
+								require.False(t, card, what)
+							}
+						default:
+							require.ErrorIs(t, err, rma.ErrClass, what)
+						}
+					}
+					if class == rma.Near && target >= 2 {
+						continue
+					}
+					card, err := byCard(put, w, target, disp)
+					require.NoError(t, err)
+					require.Equal(t, class == rma.Far || target >= 2, card, "a Put of a %v word of rank %d", class, target)
+				}
+			}
+			for disp, class := range []rma.Class{rma.Far, rma.Plain} {
+				for name, f := range updates {
+					card, err := byCard(f, m, 0, disp)
+					if class == rma.Far {
+						require.NoError(t, err, name)
+						require.True(t, card, name)
+					} else {
+						require.ErrorIs(t, err, rma.ErrClass, name)
+					}
+				}
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		return errors.Join(w.Free(), m.Free())
 	}))
 }

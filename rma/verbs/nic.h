@@ -9,6 +9,9 @@
 
 enum { NIC_READ, NIC_WRITE, NIC_FETCH_AND_ADD, NIC_COMPARE_AND_SWAP };
 
+// What an operation must wait for the answer to: a READ before it, an atomic before it.
+enum { NIC_AFTER_READ = 1, NIC_AFTER_ATOMIC = 2 };
+
 #define NIC_NAME 64
 #define NIC_QUEUE 128 // work requests of a pair at once
 
@@ -19,6 +22,7 @@ enum { NIC_NOT_POSTED = 1000, NIC_GIVEN_UP };
 typedef struct {
 	char name[NIC_NAME];
 	uint8_t port, mtu, ethernet, roce2, active;
+	uint8_t soft; // 1 for Soft-RoCE
 	int32_t gid_index;
 	uint8_t gid[16];
 	uint16_t lid;
@@ -49,6 +53,7 @@ typedef struct {
 	pthread_mutex_t mutex; // of posting
 	uint32_t max_inline, psn;
 	int32_t max_reads; // reads and atomics under way at once
+	uint8_t soft;      // 1 where IBV_SEND_FENCE is not to be used: see fences in step.c
 	// Atomic: read by Go too.
 	int32_t room;   // free places in the queue
 	int32_t reads;  // reads and atomics that may still begin
@@ -92,12 +97,13 @@ int nic_register(nic_device *d, void *memory, uint64_t bytes, int remote, struct
 int nic_pair_new(nic_device *d, nic_pair **pair);
 void nic_pair_address(nic_device *d, nic_pair *p, nic_address *a);
 int nic_pair_connect(nic_device *d, nic_pair *p, const nic_address *to);
-void nic_pair_break(nic_pair *p); // ends all that is posted, with an error
+void nic_pair_break(nic_pair *p, int cause); // ends all that is posted, with an error; cause 0 is none
 void nic_pair_free(nic_pair *p);
 
 // nic_post posts those of the operations from one to n that go to target in one list, and looks
 // polls times for its end. It returns n, or the first one that is to be posted when the list is
-// over, as the pair has no more reads and atomics under way than max_reads. nic_poll looks polls
+// over: the pair has no more reads and atomics under way than max_reads, and Soft-RoCE gets no
+// fence. nic_poll looks polls
 // times for the end of a step of the pair.
 int nic_post(nic_pair *p, nic_op *ops, int from, int n, int target, nic_step *s, int polls);
 void nic_poll(nic_pair *p, nic_step *s, int polls);

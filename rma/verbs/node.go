@@ -105,7 +105,7 @@ func openNode(cfg *Config, event func()) (*node, error) {
 	n := &node{nic: d}
 	for i, name := range cfg.MemoryNodes {
 		t := &target{name: fmt.Sprintf("memory node %d (%s)", i, name)}
-		k, err := dial(name, cfg.Token, event, t.breakOff)
+		k, err := dial(name, cfg.Token, cfg.Patience, event, t.breakOff)
 		if err != nil {
 			return nil, errors.Join(err, n.close())
 		}
@@ -207,7 +207,7 @@ func (t *target) breakOff() {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.pair.p != nil {
-		C.nic_pair_break(t.pair.p)
+		C.nic_pair_break(t.pair.p, 0)
 	}
 }
 

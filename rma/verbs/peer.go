@@ -42,10 +42,15 @@ type gathering struct {
 
 // talk answers requests until the connection ends.
 func (p *peer) talk(in *bufio.Reader) {
+	still := beating(p.conn, p.s.patience, func() error { return p.send(&reply{}) })
+	defer still()
 	for {
 		var q request
 		if readFrame(in, frameBytes, &q) != nil {
 			break
+		}
+		if q.Call == callBeat {
+			continue
 		}
 		r, waits, err := p.do(&q)
 		if waits {

@@ -21,6 +21,9 @@ type NodeConfig struct {
 	Slots  int    // for clients that come and go; 0 for 64
 	Token  []byte // the secret that peers must know; nil for none
 	Device string // name of the RDMA device; "" for the first that can be used
+
+	// Patience is how long a peer's machine may be silent before it counts as gone; 0 for 600 ms.
+	Patience time.Duration
 }
 
 // card is what a memory node needs of its RDMA device.
@@ -45,6 +48,7 @@ type Server struct {
 	cfg      NodeConfig
 	listener net.Listener
 	card     card
+	patience time.Duration
 	memory   []byte
 	huge     bool
 	release  func() error // of memory
@@ -99,11 +103,14 @@ func serve(cfg NodeConfig, c card) (*Server, error) {
 	if cfg.Slots < 0 || cfg.Slots > maxRanks {
 		return nil, fmt.Errorf("verbs: %d slots for clients: want 1 to %d: %w", cfg.Slots, maxRanks, rma.ErrSpec)
 	}
-	s := &Server{cfg: cfg, card: c, windows: map[string]*served{}, jobs: map[string]*servedJob{}, peers: map[*peer]bool{}, slots: make([]slot, cfg.Slots)}
+	patience, err := patienceOf(cfg.Patience)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, card: c, patience: patience, windows: map[string]*served{}, jobs: map[string]*servedJob{}, peers: map[*peer]bool{}, slots: make([]slot, cfg.Slots)}
 	for i := range s.slots {
 		s.slots[i].generation = -1
 	}
-	var err error
 	if s.memory, s.huge, s.release, err = pages(cfg.Words * 8); err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func memoryNode(t *testing.T, cfg NodeConfig) *Server {
 
 func connect(t *testing.T, s *Server) *control {
 	t.Helper()
-	k, err := dial(s.Addr(), s.cfg.Token, nil, nil)
+	k, err := dial(s.Addr(), s.cfg.Token, 0, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(k.close)
 	return k
@@ -132,13 +132,13 @@ func TestPairEndsWithConnection(t *testing.T) {
 func TestToken(t *testing.T) {
 	s := memoryNode(t, NodeConfig{Words: 1, Token: []byte("right")})
 	for _, token := range []string{"", "wrong", "right ", "righ"} {
-		_, err := dial(s.Addr(), []byte(token), nil, nil)
+		_, err := dial(s.Addr(), []byte(token), 0, nil, nil)
 		require.ErrorIs(t, err, rma.ErrRefused)
 		require.ErrorContains(t, err, "token")
 	}
 	connect(t, s)
 	require.Eventually(t, func() bool { return s.Status().Refused == 4 }, time.Minute, time.Millisecond)
-	_, err := dial("127.0.0.1:1", nil, nil, nil)
+	_, err := dial("127.0.0.1:1", nil, 0, nil, nil)
 	require.ErrorIs(t, err, rma.ErrPeer)
 }
 
@@ -154,7 +154,7 @@ func TestNoMemoryNode(t *testing.T) {
 				_ = c.Close()
 			}
 		}()
-		_, err = dial(l.Addr().String(), nil, nil, nil)
+		_, err = dial(l.Addr().String(), nil, 0, nil, nil)
 		require.ErrorIs(t, err, rma.ErrRefused, "%q", says)
 		require.NoError(t, l.Close())
 	}
@@ -194,7 +194,7 @@ func TestGather(t *testing.T) {
 	var events atomic.Int64
 	for i := range k {
 		var err error
-		k[i], err = dial(s.Addr(), nil, func() { events.Add(1) }, nil)
+		k[i], err = dial(s.Addr(), nil, 0, func() { events.Add(1) }, nil)
 		require.NoError(t, err)
 		defer k[i].close()
 		_, err = k[i].call(request{Call: callJob, Name: "j", Index: i, Count: n}, time.Minute)
@@ -272,7 +272,7 @@ func TestHostile(t *testing.T) {
 	}
 	says := []string{
 		"", "\x00", "GET / HTTP/1.1\r\n\r\n", string(garbage), "\xff\xff\xff\xff", "\x00\x00\x03\xffabc", frame("{}"), frame("null"), frame("[1,2"),
-		frame(`{"Protocol":1,"Proof":""}`), frame(`{"Protocol":1,"Proof":"`+strings.Repeat("A", 44)+`"}`) + frame(`{"ID":1,"Call":"window","Name":"x","Words":1}`),
+		frame(`{"Protocol":2,"Proof":""}`), frame(`{"Protocol":2,"Proof":"`+strings.Repeat("A", 44)+`"}`) + frame(`{"ID":1,"Call":"window","Name":"x","Words":1}`),
 		frame(`{"ID":1,"Call":"free","Name":"w"}`), frame(strings.Repeat("[", 1000)),
 	}
 	var all sync.WaitGroup
@@ -297,7 +297,7 @@ func TestHostile(t *testing.T) {
 	close(stop)
 	require.NotZero(t, <-worked)
 	require.Eventually(t, func() bool { // one that knows the token still comes in
-		k, err := dial(s.Addr(), s.cfg.Token, nil, nil)
+		k, err := dial(s.Addr(), s.cfg.Token, 0, nil, nil)
 		if err == nil {
 			t.Cleanup(k.close)
 		}

@@ -118,21 +118,28 @@ func (t *transport) one(q *issued, c *C.nic_op, word *C.int64_t) {
 	}
 }
 
-// reads reports whether an operation brings something back: what follows it may overtake it.
-func reads(c *C.nic_op) bool { return c.kind != C.NIC_WRITE }
-
-// fenced is 1 for an operation that must wait for the answer to one before it: a pair keeps its
-// order but for a WRITE or an atomic behind a READ or an atomic.
+// fenced says which answers an operation must wait for: a pair keeps its order but for a WRITE or
+// an atomic behind a READ or an atomic.
 func (t *transport) fenced(o *rma.Operation) C.uint8_t {
 	if o.Kind == rma.KindGet || o.Kind == rma.KindGetBulk || o.Kind == rma.KindFetchAndOp && o.Op == rma.NoOp {
 		return 0
 	}
+	after := C.uint8_t(0)
 	for i := range t.pending {
-		if reads(&t.h.ops[i]) && o.Follows(&t.issued[i].Operation) {
-			return 1
+		switch t.h.ops[i].kind {
+		case C.NIC_WRITE:
+			continue
+		case C.NIC_READ:
+			if o.Follows(&t.issued[i].Operation) {
+				after |= C.NIC_AFTER_READ
+			}
+		default:
+			if o.Follows(&t.issued[i].Operation) {
+				after |= C.NIC_AFTER_ATOMIC
+			}
 		}
 	}
-	return 0
+	return after
 }
 
 // Flush completes what was issued, by one list for each target.
@@ -252,7 +259,7 @@ func (t *transport) wait(g *target, s *C.nic_step) error {
 			if since.IsZero() {
 				since = time.Now()
 			} else if time.Since(since) > stepLimit {
-				C.nic_pair_break(g.pair.p)
+				C.nic_pair_break(g.pair.p, C.NIC_GIVEN_UP)
 				since = time.Now()
 			}
 		}

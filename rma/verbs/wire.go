@@ -15,7 +15,7 @@ import (
 // The protocol of control: frames of a length in four bytes, big-endian, and JSON. The memory node
 // speaks first. Each request has a number, which its reply repeats; replies come in any order.
 const (
-	protocol   = 1
+	protocol   = 2
 	greeting   = "rmalock memory node"
 	helloBytes = 1 << 10  // longest frame of a peer that has not shown the token
 	frameBytes = 64 << 20 // longest frame
@@ -52,6 +52,7 @@ const (
 	callSlot   = "slot"   // leases a slot for a client
 	callLeave  = "leave"  // ends the lease of a slot
 	callDone   = "done"   // the process ends in good order
+	callBeat   = "beat"   // has no reply
 )
 
 // request is a request of a peer.
@@ -70,7 +71,7 @@ type request struct {
 	Data        []byte   `json:",omitempty"`
 }
 
-// reply answers a request, or, with number 0, is an event.
+// reply answers a request. With number 0 it is a beat, or the event that its Error tells.
 type reply struct {
 	ID    uint64
 	Error string `json:",omitempty"`
