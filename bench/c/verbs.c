@@ -1,6 +1,6 @@
 // READs and fetch-and-adds through an RDMA device, with plain libibverbs: what rma/verbs is
-// compared with (TestCostAgainstC). One queue pair joined with itself, one operation at a time,
-// polled without a system call.
+// compared with (TestCostAgainstC). A queue pair joined with another one of this process, as a
+// client's with a memory node's; one operation at a time, polled without a system call.
 //
 //   bench-c-verbs DEVICE GID_INDEX SECONDS   prints: read NS fao NS
 
@@ -14,7 +14,7 @@
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
-static struct ibv_qp *qp;
+static struct ibv_qp *qp; // of the client
 static struct ibv_mr *mr;
 static uint64_t words[64] __attribute__((aligned(64)));
 
@@ -39,18 +39,24 @@ static void start(const char *device, int gid_index) {
 	check((pd = ibv_alloc_pd(context)) != NULL, "ibv_alloc_pd");
 	check((cq = ibv_create_cq(context, 16, NULL, NULL, 0)) != NULL, "ibv_create_cq");
 	check((mr = ibv_reg_mr(pd, words, sizeof words, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != NULL, "ibv_reg_mr");
-	struct ibv_qp_init_attr i = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {16, 1, 1, 1, 0}};
-	check((qp = ibv_create_qp(pd, &i)) != NULL, "ibv_create_qp");
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 	check(ibv_query_port(context, 1, &port) == 0 && ibv_query_gid(context, 1, gid_index, &gid) == 0, "port");
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC};
-	check(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0, "INIT");
-	struct ibv_qp_attr r = {.qp_state = IBV_QPS_RTR, .path_mtu = port.active_mtu, .dest_qp_num = qp->qp_num, .max_dest_rd_atomic = 16, .min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1, .dlid = port.lid, .port_num = 1, .grh = {.dgid = gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
-	check(ibv_modify_qp(qp, &r, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "RTR");
-	struct ibv_qp_attr s = {.qp_state = IBV_QPS_RTS, .timeout = 16, .retry_cnt = 7, .rnr_retry = 6, .max_rd_atomic = 16};
-	check(ibv_modify_qp(qp, &s, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
+	struct ibv_qp *pair[2];
+	for (int k = 0; k < 2; k++) {
+		struct ibv_qp_init_attr i = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {16, 1, 1, 1, 0}};
+		check((pair[k] = ibv_create_qp(pd, &i)) != NULL, "ibv_create_qp");
+		struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC};
+		check(ibv_modify_qp(pair[k], &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0, "INIT");
+	}
+	for (int k = 0; k < 2; k++) {
+		struct ibv_qp_attr r = {.qp_state = IBV_QPS_RTR, .path_mtu = port.active_mtu, .dest_qp_num = pair[!k]->qp_num, .max_dest_rd_atomic = 16, .min_rnr_timer = 12,
+			.ah_attr = {.is_global = 1, .dlid = port.lid, .port_num = 1, .grh = {.dgid = gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
+		check(ibv_modify_qp(pair[k], &r, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "RTR");
+		struct ibv_qp_attr s = {.qp_state = IBV_QPS_RTS, .timeout = 16, .retry_cnt = 7, .rnr_retry = 6, .max_rd_atomic = 16};
+		check(ibv_modify_qp(pair[k], &s, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
+	}
+	qp = pair[0];
 }
 
 static void once(enum ibv_wr_opcode opcode) {

@@ -60,7 +60,7 @@ func (b *backend) nameFlag(cmd *cobra.Command, more ...string) {
 	cmd.Flags().StringVar(&b.name, "backend", byLauncher, help+"or auto: mpi under an MPI launcher, otherwise inproc")
 	complete(cmd, "backend", names...)
 	cmd.Flags().IntVar(&b.memoryNodes, memoryFlag, 0, "number of memory nodes, which have memory and run no program: in an MPI job so many of its ranks, the last ones of each host by turns; otherwise beside the ranks")
-	cmd.Flags().StringSliceVar(&b.at, mnFlag, nil, "memory nodes of the verbs backend, host:port of each rmalock mn; default: RMALOCK_MN")
+	cmd.Flags().StringSliceVar(&b.at, mnFlag, nil, "memory nodes of the verbs backend: host:port of each rmalock mn, @FILE with them, or K for the first K nodes of a Slurm job; default: RMALOCK_MN")
 	cmd.Flags().StringVar(&b.tokenFile, tokenFlag, "", "file with the secret of the memory nodes; default: RMALOCK_TOKEN_FILE")
 }
 
@@ -70,9 +70,8 @@ const (
 	tokenFlag = "token-file"
 )
 
-// checkVerbs reads where the memory nodes are. alone is for commands whose verbs jobs are of one
-// process, which makes one job after the other.
-func (b *backend) checkVerbs(cmd *cobra.Command, alone bool) error {
+// checkVerbs reads where the memory nodes are.
+func (b *backend) checkVerbs(cmd *cobra.Command) error {
 	if b.name != rdma {
 		if cmd.Flags().Changed(mnFlag) || cmd.Flags().Changed(tokenFlag) {
 			return fmt.Errorf("--%s and --%s go with --backend %s", mnFlag, tokenFlag, rdma)
@@ -86,16 +85,20 @@ func (b *backend) checkVerbs(cmd *cobra.Command, alone bool) error {
 	if b.verbs, err = verbs.FromEnvironment(); err != nil {
 		return err
 	}
-	if alone && b.verbs.Processes > 1 {
-		return fmt.Errorf("%s --backend %s runs in one process; start it without a launcher", cmd.Name(), rdma)
-	}
 	if len(b.at) > 0 {
-		b.verbs.MemoryNodes = b.at
+		if b.verbs.MemoryNodes, err = verbs.FindMemoryNodes(strings.Join(b.at, ",")); err != nil {
+			return err
+		}
 	}
 	if b.tokenFile != "" {
 		b.verbs.Token, err = verbs.ReadToken(b.tokenFile)
 	}
 	return err
+}
+
+// several reports whether the job has several processes, which make all runs in one job.
+func (b *backend) several() bool {
+	return b.name == processes || b.name == rdma && b.verbs.Processes > 1
 }
 
 // defaultRanks is one per core, and at least 4.
@@ -123,7 +126,7 @@ func (b *backend) check(cmd *cobra.Command, more ...string) error {
 	if b.memoryNodes < 0 {
 		return fmt.Errorf("--%s is %d, want at least 0", memoryFlag, b.memoryNodes)
 	}
-	return b.checkVerbs(cmd, len(more) > 0)
+	return b.checkVerbs(cmd)
 }
 
 // reportTime is how long the other ranks of a failed job wait for rank 0 to write the
@@ -150,6 +153,9 @@ func (b *backend) job(f func(rma.Comm) error) error {
 		return err
 	}
 	reports := b.name == goroutines || isReporter()
+	if b.name == rdma {
+		reports = b.verbs.Process == 0
+	}
 	var err error
 	switch b.name {
 	case goroutines:

@@ -161,7 +161,7 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if o.backend.name == processes {
+	if o.backend.several() {
 		return o.inJob(out, points)
 	}
 	points = o.applicable(points, o.layout.nodesOf)
@@ -231,14 +231,14 @@ func (o *benchOptions) runHere(p bench.Point, progress func(float64)) (*bench.Re
 func (o *benchOptions) measure(c rma.Comm, cfg bench.Config) (res *bench.Result, err error) {
 	if cfg.Locks > 1 || cfg.Mode == bench.Clients {
 		here := c.Size()
-		if o.backend.name == processes {
+		if o.backend.several() {
 			here = len(c.Node().Ranks)
 		}
 		if cfg.Memory, err = agreedMemory(c, here); err != nil {
 			return nil, err
 		}
 	}
-	err = o.observe.around(c, cfg.Lock, o.backend.name == processes, func(wrap func(rma.Comm, lock.Table) lock.Table) error {
+	err = o.observe.around(c, cfg.Lock, o.backend.several(), func(wrap func(rma.Comm, lock.Table) lock.Table) error {
 		cfg.Observe = wrap
 		res, err = bench.Run(c, cfg)
 		return err
@@ -246,7 +246,7 @@ func (o *benchOptions) measure(c rma.Comm, cfg bench.Config) (res *bench.Result,
 	return res, err
 }
 
-// inJob makes all runs in one MPI job. Rank 0 has the store: it knows which runs exist, and
+// inJob makes all runs in one job of several processes. Rank 0 has the store: it knows which runs exist, and
 // writes the results.
 func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
 	return o.backend.job(func(c rma.Comm) error {

@@ -85,7 +85,7 @@ func (o *dhtOptions) run(cmd *cobra.Command) error {
 			defer bar.clear()
 		}
 		var r *degree.Result
-		err := o.observe.around(c, o.lock, o.backend.name == processes, func(wrap func(rma.Comm, lock.Table) lock.Table) (err error) {
+		err := o.observe.around(c, o.lock, o.backend.several(), func(wrap func(rma.Comm, lock.Table) lock.Table) (err error) {
 			cfg.Observe = wrap
 			r, err = degree.Run(c, cfg)
 			return err

@@ -81,8 +81,8 @@ func (l *layout) check(cmd *cobra.Command, b *backend, figure bool) ([]int, erro
 		}
 	}
 	for _, name := range []string{"nodes", "per-node"} {
-		if given(name) && backend == processes {
-			return nil, fmt.Errorf("--%s goes with --backend %s or %s; in an MPI job the launcher says where ranks are", name, goroutines, simulated)
+		if given(name) && b.several() {
+			return nil, fmt.Errorf("--%s goes with --backend %s or %s; in a job of several processes the launcher says where ranks are", name, goroutines, simulated)
 		}
 		if n, _ := cmd.Flags().GetInt(name); given(name) && n < 1 {
 			return nil, fmt.Errorf("--%s is %d, want at least 1", name, n)
@@ -90,6 +90,12 @@ func (l *layout) check(cmd *cobra.Command, b *backend, figure bool) ([]int, erro
 	}
 	if backend == processes {
 		return []int{2}, nil // replaced by the size of the job
+	}
+	if b.several() {
+		if len(l.ranks) != 1 {
+			return nil, fmt.Errorf("--ranks has %d values, want one: the number of each process", len(l.ranks))
+		}
+		b.ranks = l.ranks[0]
 	}
 	if backend == simulated {
 		if !given("band") {
@@ -169,6 +175,9 @@ func (l *layout) where(backend string) string {
 	text := "goroutines"
 	if backend == simulated {
 		text = l.model.Name() + ", simulated"
+	}
+	if backend == rdma {
+		text += " on verbs"
 	}
 	switch {
 	case l.tree != nil:

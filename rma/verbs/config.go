@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rmalock/rmalock/rma"
@@ -36,15 +35,15 @@ type Config struct {
 	Nodes int
 }
 
-// FromEnvironment reads a Config from RMALOCK_MN (host:port,host:port), RMALOCK_TOKEN_FILE,
+// FromEnvironment reads a Config from RMALOCK_MN (see FindMemoryNodes), RMALOCK_TOKEN_FILE,
 // RMALOCK_DEVICE and RMALOCK_PATIENCE (a time as 2s). The processes are those of the launcher, mpirun or srun; RMALOCK_PROCESS
 // (index/number) and RMALOCK_JOB tell them where there is none.
 func FromEnvironment() (Config, error) {
 	c := Config{Device: os.Getenv("RMALOCK_DEVICE")}
-	if s := os.Getenv("RMALOCK_MN"); s != "" {
-		c.MemoryNodes = strings.Split(s, ",")
-	}
 	var err error
+	if c.MemoryNodes, err = FindMemoryNodes(os.Getenv("RMALOCK_MN")); err != nil {
+		return c, err
+	}
 	if c.Token, err = ReadToken(os.Getenv("RMALOCK_TOKEN_FILE")); err != nil {
 		return c, err
 	}

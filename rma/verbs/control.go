@@ -86,8 +86,12 @@ func (k *control) greet(in *bufio.Reader, token []byte) error {
 func (k *control) reader(in *bufio.Reader) {
 	defer close(k.read)
 	for {
-		r := new(reply)
-		err := readFrame(in, frameBytes, r)
+		var r *reply
+		err := skipBeats(in)
+		if err == nil {
+			r = new(reply)
+			err = readFrame(in, frameBytes, r)
+		}
 		if err != nil {
 			if k.end(fmt.Errorf("verbs: memory node %s is gone (%v): %w", k.name, err, rma.ErrPeer)) && k.onEnd != nil {
 				k.onEnd()
@@ -95,7 +99,7 @@ func (k *control) reader(in *bufio.Reader) {
 			return
 		}
 		if r.ID == 0 {
-			if k.event != nil && r.Error != "" {
+			if k.event != nil {
 				k.event()
 			}
 			continue
@@ -118,7 +122,8 @@ func (k *control) beat() error {
 		return k.gone
 	}
 	_ = k.conn.SetWriteDeadline(time.Now().Add(controlLimit))
-	return writeFrame(k.conn, request{Call: callBeat})
+	_, err := k.conn.Write(beatFrame)
+	return err
 }
 
 // end fails all requests, those to come too. It reports whether it is the first to do so.

@@ -4,6 +4,7 @@ package verbs_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -17,7 +18,8 @@ import (
 )
 
 // TestCostAgainstC compares a READ and a fetch-and-add with bench/c/verbs.c, by turns. It tells
-// the ratio of the medians; it fails at ten, as the machine is shared.
+// the ratio of the medians. Where the clock counts instructions (scripts/guest -i) it is at most
+// 1.3; elsewhere times are those of a machine that does other things too, and ten is the limit.
 func TestCostAgainstC(t *testing.T) {
 	needDevice(t)
 	program, err := exec.LookPath("bench-c-verbs")
@@ -27,7 +29,7 @@ func TestCostAgainstC(t *testing.T) {
 	devices, err := verbs.Devices()
 	require.NoError(t, err)
 	d := devices[slices.IndexFunc(devices, func(d verbs.Device) bool { return d.Usable && strings.Contains(d.GID, ".") })]
-	const rounds, lasts = 9, 200 * time.Millisecond
+	const rounds, lasts = 15, 60 * time.Millisecond
 	var ours, theirs [2][]float64
 	one(t, memoryNodes(t, 1, 1<<10), func(c rma.Comm) {
 		w, err := c.Allocate(far("w", 1))
@@ -61,7 +63,11 @@ func TestCostAgainstC(t *testing.T) {
 		slices.Sort(theirs[k])
 		a, b := ours[k][rounds/2], theirs[k][rounds/2]
 		t.Logf("%s: %.0f ns, in C %.0f ns, ratio %.2f", name, a, b, a/b)
-		if a/b > 10 {
+		limit := 10.0
+		if os.Getenv("GUEST_CLOCK") == "instructions" {
+			limit = 1.3
+		}
+		if a/b > limit {
 			t.Errorf("%s costs %.2f times what it does in C", name, a/b)
 		}
 	}

@@ -150,7 +150,7 @@ func TestCPUAndCardAtomics(t *testing.T) {
 		_, err := x.Flush(0, &r)
 		require.NoError(t, err)
 		byCard++
-		if sum := atomic.LoadInt64(word); byCard%64 == 0 && sum < byCPU.Load()+byCard {
+		if done := byCPU.Load() + byCard; byCard%64 == 0 && atomic.LoadInt64(word) < done {
 			break // updates are lost already
 		}
 	}

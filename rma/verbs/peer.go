@@ -42,15 +42,15 @@ type gathering struct {
 
 // talk answers requests until the connection ends.
 func (p *peer) talk(in *bufio.Reader) {
-	still := beating(p.conn, p.s.patience, func() error { return p.send(&reply{}) })
+	still := beating(p.conn, p.s.patience, p.beat)
 	defer still()
 	for {
+		if skipBeats(in) != nil {
+			break
+		}
 		var q request
 		if readFrame(in, frameBytes, &q) != nil {
 			break
-		}
-		if q.Call == callBeat {
-			continue
 		}
 		r, waits, err := p.do(&q)
 		if waits {
@@ -87,6 +87,15 @@ func (p *peer) send(r *reply) error {
 	if err != nil {
 		_ = p.conn.Close()
 	}
+	return err
+}
+
+// beat tells the peer's kernel that this machine is there.
+func (p *peer) beat() error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	_ = p.conn.SetWriteDeadline(time.Now().Add(controlLimit))
+	_, err := p.conn.Write(beatFrame)
 	return err
 }
 

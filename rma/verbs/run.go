@@ -33,6 +33,7 @@ func (cfg Config) Run(n int, f func(rma.Comm) error) error {
 	if err := cfg.check(n); err != nil {
 		return err
 	}
+	cfg.Job = fmt.Sprintf("%s/%d", cfg.Job, runs.Add(1))
 	j, err := openJob(cfg, n)
 	if err != nil {
 		return err
@@ -63,6 +64,10 @@ func (cfg Config) Run(n int, f func(rma.Comm) error) error {
 	}
 	return errors.Join(summary(cfg.Process*n, errs), end)
 }
+
+// runs counts this process's Runs. All processes of a job make the same ones, and a Run may begin
+// at one of them before the memory node has seen the end of the one before.
+var runs atomic.Int64
 
 // summary joins what went wrong first, without the ranks that only suffered.
 func summary(first int, errs []error) error {

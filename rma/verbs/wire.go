@@ -52,7 +52,6 @@ const (
 	callSlot   = "slot"   // leases a slot for a client
 	callLeave  = "leave"  // ends the lease of a slot
 	callDone   = "done"   // the process ends in good order
-	callBeat   = "beat"   // has no reply
 )
 
 // request is a request of a peer.
@@ -71,7 +70,7 @@ type request struct {
 	Data        []byte   `json:",omitempty"`
 }
 
-// reply answers a request. With number 0 it is a beat, or the event that its Error tells.
+// reply answers a request, or, with number 0, is an event.
 type reply struct {
 	ID    uint64
 	Error string `json:",omitempty"`
@@ -134,6 +133,20 @@ func writeFrame(w io.Writer, v any) error {
 	binary.BigEndian.PutUint32(frame, uint32(len(body)))
 	_, err = w.Write(append(frame, body...))
 	return err
+}
+
+// A beat is an empty frame. Neither writing nor reading one allocates.
+var beatFrame = make([]byte, 4)
+
+// skipBeats reads beats until another frame comes.
+func skipBeats(r *bufio.Reader) error {
+	for {
+		head, err := r.Peek(len(beatFrame))
+		if err != nil || binary.BigEndian.Uint32(head) != 0 {
+			return err
+		}
+		_, _ = r.Discard(len(beatFrame)) // they are there
+	}
 }
 
 // readFrame reads a frame of at most limit bytes. It takes memory as bytes come, and not by what
