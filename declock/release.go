@@ -120,29 +120,46 @@ func (t *Table) passReader(k *member, next, end, writers int64) error {
 }
 
 // passWriter is the release of a writer (F7:14 to F7:19): all behind it wait. The next one is
-// a writer, or all readers up to the next writer enter.
+// a writer, or all readers up to the next writer enter. It knows them all before it tells the
+// first: until then no writer behind them is served, so that a newer entry is over a reader's.
 func (t *Table) passWriter(k *member, next, end int64) error {
-	readers := false
-	for i := next; i < end; i++ {
-		e, how, err := t.look(k, i)
-		sought := how == lapped
-		if sought {
-			e, how, err = t.search(k, i)
-		}
-		switch {
-		case err != nil || how == unwritten: // the lock is reset
+	writer := next
+	for ; writer < end; writer++ {
+		e, how, err := t.row(k, writer)
+		if err != nil || how == unwritten { // the lock is reset
 			return err
-		case entryMode.Get(e) == 0 && readers:
-			return t.restore(k, next)
-		case entryMode.Get(e) == 0: // case 4
-			return t.tell(k, e, false)
 		}
-		readers = true // case 5
-		if err := t.tell(k, e, sought); err != nil {
+		if how == written && entryMode.Get(e) == 0 {
+			break
+		}
+	}
+	if writer == next { // case 4
+		return t.tell(k, t.queue[t.header.slot(next)], false)
+	}
+	for i := next; i < writer; i++ { // case 5
+		e, how, err := t.look(k, i)
+		if how == lapped {
+			e, _, err = t.search(k, i)
+		}
+		if err == nil {
+			err = t.tell(k, e, how == lapped)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return t.restore(k, next)
+}
+
+// row is look, and waits until the rank of an entry that is overwritten can be found.
+func (t *Table) row(k *member, index int64) (e int64, how age, err error) {
+	if e, how, err = t.look(k, index); how != lapped || err != nil {
+		return e, how, err
+	}
+	if _, found, err := t.search(k, index); found == unwritten || err != nil {
+		return 0, unwritten, err
+	}
+	return 0, lapped, nil
 }
 
 // look is the entry of an index, which the rank there has written or is about to write. It
