@@ -96,12 +96,13 @@ func (c *Config) Validate() error {
 		names = append(names, string(m))
 	}
 	shared := true
-	if c.Mode != DHT || c.Lock != Atomic {
+	if (c.Mode != DHT || c.Lock != Atomic) && !c.ownLocks() {
 		lck, err := ParseLock(c.Lock)
 		if err != nil {
 			return err
 		}
-		shared = lck.Shared || c.Mode == DHT // which locks for reading as for writing, then
+		_, any := c.structured()
+		shared = lck.Shared || c.Mode == DHT || any // which lock for reading as for writing, then
 	}
 	switch {
 	case !known:
@@ -154,6 +155,9 @@ func (c *Config) checkClients() error {
 	}
 	if c.Workload == nil {
 		c.Workload = Mix{}
+	}
+	if s, ok := c.Workload.(structured); ok && c.Rate > 0 {
+		return fmt.Errorf("workload %v has no rate: %w", s, ErrConfig)
 	}
 	return c.Workload.Check(c.Locks)
 }

@@ -80,7 +80,11 @@ func (r *Result) writeSetting(b *strings.Builder) {
 	b.WriteByte('\n')
 	switch {
 	case r.Mode == Clients:
-		fmt.Fprintf(b, "locks       %d, of which %d were acquired in timed visits\n", r.Locks, r.LocksTaken)
+		if r.LocksTaken > 0 {
+			fmt.Fprintf(b, "locks       %d, of which %d were acquired in timed visits\n", r.Locks, r.LocksTaken)
+		} else {
+			fmt.Fprintf(b, "locks       %d\n", r.Locks)
+		}
 		fmt.Fprintf(b, "workload    %s\n", r.Workload)
 	case r.Locks > 1:
 		fmt.Fprintf(b, "locks       %d, one at random per acquire\n", r.Locks)

@@ -21,7 +21,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 		return nil, fmt.Errorf("mode dht has the other ranks work on rank 0's volume, want at least 2 ranks: %w", ErrConfig)
 	}
 	var lck Lock
-	if cfg.Lock != Atomic {
+	if cfg.Lock != Atomic && !cfg.ownLocks() {
 		var err error
 		if lck, err = ParseLock(cfg.Lock); err != nil {
 			return nil, err

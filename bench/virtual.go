@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rmalock/rmalock/btree"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/sim"
@@ -280,6 +281,7 @@ type virtualRun struct {
 	before    sim.Elapsed // the measurement
 	done      int64       // acquires, of the warm-up or of the measurement
 	limit     int64       // of done
+	cache     *btree.Cache
 }
 
 // begin is called by each rank that leaves the barrier before the measurement.

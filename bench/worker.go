@@ -36,6 +36,9 @@ func open(c, counted rma.Comm, lck *Lock, cfg *Config) (runner, error) {
 	case DHT:
 		return newDHTWorker(c, counted, lck, cfg)
 	case Clients:
+		if s, ok := cfg.structured(); ok {
+			return newOperator(c, counted, lck, s, cfg)
+		}
 		return newVisitor(c, counted, lck, cfg)
 	}
 	return newWorker(c, counted, lck, cfg)

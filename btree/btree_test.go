@@ -208,3 +208,37 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestLoad: a tree that was loaded holds what it should, and goes on.
+func TestLoad(t *testing.T) {
+	for _, n := range []int{0, 1, 4, 5, 1000} {
+		err := inproc.Run(1, func(c rma.Comm) error {
+			tree, err := open(c, btree.NH, 24)
+			if err != nil {
+				return err
+			}
+			if err := tree.Load(n, func(i int) (key, value int64) { return int64(2 * i), int64(i) }); err != nil {
+				return err
+			}
+			for i := range int64(n) {
+				if v, there, err := tree.Get(2 * i); err != nil || !there || v != i {
+					return fmt.Errorf("key %d: %d, %v, %w", 2*i, v, there, err)
+				}
+				if err := tree.Set(2*i+1, -i); err != nil {
+					return err
+				}
+			}
+			found := 0
+			if err := tree.Check(func(_, _ int64) { found++ }); err != nil || found != 2*n {
+				return fmt.Errorf("%d pairs, want %d; %w", found, 2*n, err)
+			}
+			if err := tree.Load(1, nil); !errors.Is(err, btree.ErrConfig) {
+				return fmt.Errorf("a second Load: %w", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%d pairs: %v", n, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,15 +24,17 @@ type benchOptions struct {
 	sweep   bench.Sweep
 	modes   []string
 	clients clients
-	observe observing
-	figure  string
-	plot    string
-	png     bool
-	json    bool
-	csv     bool
-	absent  []string // locks that the figure takes and the program has not
-	shown   int      // runs that were shown
-	rounds  []*bench.Result
+
+	structures structures
+	observe    observing
+	figure     string
+	plot       string
+	png        bool
+	json       bool
+	csv        bool
+	absent     []string // locks that the figure takes and the program has not
+	shown      int      // runs that were shown
+	rounds     []*bench.Result
 }
 
 func newBench() *cobra.Command {
@@ -43,7 +46,7 @@ func newBench() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)
-	leave(cmd, workloads, append(clientFlags, tpccFlags...)...)
+	leave(cmd, workloads, slices.Concat(clientFlags, tpccFlags, structureFlags)...)
 	return describe(cmd, append(simulatedFlags, memoryFlag, mnFlag, tokenFlag, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
 }
 
@@ -62,6 +65,7 @@ func (o *benchOptions) flags(cmd *cobra.Command) {
 	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")
 	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, by turns, with seeds one after the other")
 	o.clients.flags(cmd)
+	o.structures.flags(cmd, "")
 	o.observe.flags(cmd)
 	f.StringVar(&o.plot, "plot", "", "`folder` for the runs, figures and report.html")
 	f.BoolVar(&o.png, "png", false, "draw figures as PNG too, beside SVG")
@@ -78,7 +82,7 @@ func modeNames() []string {
 	for _, m := range bench.Modes() {
 		out = append(out, string(m))
 	}
-	return append(out, tpcc)
+	return append(out, tpcc, storeMode, indexMode)
 }
 
 // check reports what is wrong with the flags and lists the runs. In an MPI job all of them
@@ -108,6 +112,9 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	}
 	for _, m := range o.modes {
 		o.sweep.Modes = append(o.sweep.Modes, bench.Mode(m))
+	}
+	if err := o.structures.check(cmd, &o.clients, &o.sweep); err != nil {
+		return nil, err
 	}
 	if err := o.clients.checkTPCC(cmd, &o.sweep); err != nil {
 		return nil, err

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rmalock/rmalock/bench"
+	"github.com/rmalock/rmalock/btree"
+)
+
+// structures are the workloads of modes store and index: each of one flag with each of the
+// others.
+type structures struct {
+	objects []int
+	sizes   []int
+	counted bool
+}
+
+// Modes of clients that work on a structure: an object store, a B+tree.
+const (
+	storeMode = "store"
+	indexMode = "index"
+)
+
+// structureFlags are the flags of modes store and index beside --keys.
+var structureFlags = []string{"objects", "size", "counted"}
+
+func (x *structures) flags(cmd *cobra.Command, mode string) {
+	f := cmd.Flags()
+	if mode != storeMode {
+		f.IntSliceVar(&x.objects, "objects", nil, "numbers of keys in the tree (default 1000000)")
+	} else {
+		f.IntSliceVar(&x.objects, "objects", nil, "numbers of objects (default 100000)")
+	}
+	if mode != indexMode {
+		f.IntSliceVar(&x.sizes, "size", nil, "mode store: sizes of objects in bytes (default 414)")
+		f.BoolVar(&x.counted, "counted", false, "mode store: a set reads the object's version first, and versions are verified")
+	}
+	if mode == "" {
+		f.Lookup("objects").Usage = "modes store and index: numbers of objects (default 100000), or of keys (default 1000000)"
+	}
+}
+
+// check puts the workloads of modes store and index, if one is wanted, into a sweep.
+func (x *structures) check(cmd *cobra.Command, l *clients, s *bench.Sweep) error {
+	mode := ""
+	for _, m := range []string{storeMode, indexMode} {
+		if slices.Contains(s.Modes, bench.Mode(m)) {
+			mode = m
+		}
+	}
+	given := cmd.Flags().Changed
+	if mode == "" {
+		for _, name := range structureFlags {
+			if given(name) {
+				return fmt.Errorf("--%s goes with --mode %s or %s; see rmalock help %s", name, storeMode, indexMode, workloads)
+			}
+		}
+		return nil
+	}
+	if len(s.Modes) > 1 {
+		return fmt.Errorf("--mode has %s and others, want it alone", mode)
+	}
+	for _, name := range append(slices.Clone(clientFlags), "locks") {
+		if given(name) && name != "keys" {
+			return fmt.Errorf("--%s does not go with --mode %s, whose clients work on a structure; see rmalock help %s", name, mode, workloads)
+		}
+	}
+	for _, n := range append(slices.Clone(x.objects), x.sizes...) {
+		if n < 1 {
+			return fmt.Errorf("--objects and --size are %d, want at least 1", n)
+		}
+	}
+	s.Modes = []bench.Mode{bench.Clients}
+	if mode == indexMode {
+		return x.index(given, l, s)
+	}
+	return x.store(given, l, s)
+}
+
+func (x *structures) store(given func(string) bool, l *clients, s *bench.Sweep) error {
+	if !given("writers") {
+		s.Writers = []float64{1 - bench.Twitter14Gets}
+	}
+	first := bench.Twitter14
+	first.Counted = x.counted
+	out := bench.Each([]bench.Objects{first}, x.objects, func(o *bench.Objects, n int) { o.Count = n })
+	out = bench.Each(out, x.sizes, func(o *bench.Objects, n int) { o.Size = n })
+	if given("keys") {
+		keys, err := l.distributions()
+		if err != nil {
+			return err
+		}
+		out = bench.Each(out, keys, func(o *bench.Objects, k bench.Keys) { o.Keys = k })
+	}
+	for _, o := range out {
+		s.Workloads = append(s.Workloads, o)
+	}
+	return nil
+}
+
+func (x *structures) index(given func(string) bool, l *clients, s *bench.Sweep) error {
+	if given("size") || given("counted") {
+		return fmt.Errorf("--size and --counted go with --mode %s", storeMode)
+	}
+	if !given("writers") {
+		s.Writers = []float64{0.5}
+	}
+	out := bench.Each([]bench.Index{{Keys: bench.Keys{Theta: 0.99}}}, x.objects, func(t *bench.Index, n int) { t.Count = n })
+	if given("keys") {
+		keys, err := l.distributions()
+		if err != nil {
+			return err
+		}
+		out = bench.Each(out, keys, func(t *bench.Index, k bench.Keys) { t.Keys = k })
+	}
+	for _, t := range out {
+		s.Workloads = append(s.Workloads, t)
+	}
+	return nil
+}
+
+// distributions reads --keys.
+func (l *clients) distributions() (out []bench.Keys, err error) {
+	for _, text := range l.keys {
+		k, err := bench.ParseKeys(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("--keys: %w", err)
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// traces are the settings of rmalock store --trace.
+var traces = map[string]struct {
+	objects bench.Objects
+	gets    float64
+}{
+	"twitter14": {bench.Twitter14, bench.Twitter14Gets},
+	"twitter53": {bench.Twitter53, bench.Twitter53Gets},
+}
+
+// newStore is the command store.
+func newStore() *cobra.Command {
+	var o benchOptions
+	var trace string
+	cmd := newStructure(&o, storeMode, "Load an object store, run it under a lock, and verify every object", func(cmd *cobra.Command) error {
+		t, ok := traces[trace]
+		if !ok {
+			return fmt.Errorf("no trace is called %q; there are: twitter14, twitter53", trace)
+		}
+		given := cmd.Flags().Changed
+		for name, value := range map[string]string{"size": fmt.Sprint(t.objects.Size), "keys": t.objects.Keys.String(), "writers": fmt.Sprintf("%.2f", 1-t.gets), "counted": "true"} {
+			if !given(name) {
+				if err := cmd.Flags().Set(name, value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	cmd.Flags().StringVar(&trace, "trace", "twitter14", "sizes, keys and share of sets: twitter14 (414 bytes, 35 % sets) or twitter53 (9213 bytes, 11 % sets)")
+	complete(cmd, "trace", "twitter14", "twitter53")
+	return describe(cmd, structureDetails...)
+}
+
+// newIndex is the command index.
+func newIndex() *cobra.Command {
+	var o benchOptions
+	cmd := newStructure(&o, indexMode, "Load a B+tree, run it under a lock, and verify every key", func(*cobra.Command) error { return nil })
+	complete(cmd, "lock", append([]string{btree.Vanilla + "\tSherman's own, with hierarchy", btree.NH + "\tSherman's own, without"}, lockNames()...)...)
+	return describe(cmd, structureDetails...)
+}
+
+// structureDetails are the flags of store and index that their details have.
+var structureDetails = append(slices.Clone(simulatedFlags), memoryFlag, mnFlag, tokenFlag, "csv", "nodes", "per-node", "seed", "repeat")
+
+// newStructure is a command that makes runs of one mode of bench. prepare fills in flags.
+func newStructure(o *benchOptions, mode, short string, prepare func(*cobra.Command) error) *cobra.Command {
+	cmd := &cobra.Command{Use: mode, Short: short, Args: cobra.NoArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := prepare(cmd); err != nil {
+			return err
+		}
+		o.modes = []string{mode}
+		return o.run(cmd)
+	}
+	f := cmd.Flags()
+	o.backend.nameFlag(cmd, simulated)
+	o.layout.flags(cmd)
+	locks, text := []string{"dslr"}, "`locks`, with parameters if they take any; see rmalock locks"
+	if mode == indexMode {
+		locks, text = []string{btree.Vanilla}, "`locks`, with parameters if they take any, or Sherman's own: vanilla, nh; see rmalock locks"
+	}
+	f.StringSliceVar(&o.sweep.Locks, "lock", locks, text)
+	if mode == storeMode {
+		complete(cmd, "lock", lockNames()...)
+	}
+	o.structures.flags(cmd, mode)
+	f.StringSliceVar(&o.clients.keys, "keys", []string{"uniform"}, "how often each is used: uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE")
+	f.Float64SliceVar(&o.sweep.Writers, "writers", []float64{0.5}, "`shares` of sets, 0 to 1; the rest are gets")
+	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s)")
+	f.IntVar(&o.sweep.Config.Acquires, "acquires", 0, "operations per rank, instead of a duration")
+	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")
+	f.IntVar(&o.sweep.Repeat, "repeat", 1, "runs of each, by turns, with seeds one after the other")
+	f.BoolVar(&o.json, "json", false, "print JSON, a line for each run")
+	f.BoolVar(&o.csv, "csv", false, "print CSV: a line of column names, and a line for each run")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	cmd.MarkFlagsMutuallyExclusive("duration", "acquires")
+	return cmd
+}
