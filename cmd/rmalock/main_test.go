@@ -191,7 +191,7 @@ func TestWidth(t *testing.T) {
 // details has them.
 func TestManual(t *testing.T) {
 	flag := regexp.MustCompile(`(?m)^ +(?:-., )?(--[a-z-]+) `)
-	for _, name := range []string{"topo", "dht", "bench", "tune", "check"} {
+	for _, name := range []string{"topo", "dht", "store", "index", "bench", "tune", "check"} {
 		usual := rmalock(t, name, "--help").good(t).stdout
 		if !strings.Contains(usual, "rmalock help "+name+"-details") {
 			t.Errorf("%s --help does not name its details:\n%s", name, usual)
@@ -209,7 +209,7 @@ func TestManual(t *testing.T) {
 			}
 			seen[m[1]] = true
 		}
-		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || !seen["--keys"] || len(seen) != 44) {
+		if !seen["--json"] || !seen["--help"] || name == "bench" && (!seen["--poll"] || !seen["--mode"] || !seen["--keys"] || len(seen) != 48) {
 			t.Errorf("%s has flags %v", name, seen)
 		}
 	}

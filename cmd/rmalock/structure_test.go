@@ -1,0 +1,52 @@
+package main_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestStore: the object store and the tree run and are verified under several locks.
+func TestStore(t *testing.T) {
+	for _, args := range []string{
+		"store --memory-nodes 1 --lock dslr:LEASE=20s,fompi-rw,caslock --objects 100 --acquires 100",
+		"store --trace twitter53 --lock rmarw --objects 10 --acquires 50 --ranks 2",
+		"store --memory-nodes 2 --lock dmcs --size 8,64 --keys uniform,zipf:2 --counted=false --objects 5 --acquires 50",
+		"index --memory-nodes 1 --lock vanilla,nh,fompi-rw --objects 300 --acquires 100",
+		"store --backend sim --machine cx4 --verbs --memory-nodes 1 --ranks 8 --acquires 30 --objects 50",
+		"index --backend sim --machine cx4 --verbs --memory-nodes 1 --ranks 8 --acquires 30 --objects 500 --writers 1",
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			out := rmalock(t, append(strings.Fields(args), "--json")...).good(t).stdout
+			for line := range strings.Lines(out) {
+				var r struct {
+					Workload string
+					Acquires int64
+				}
+				if err := json.Unmarshal([]byte(line), &r); err != nil || r.Acquires == 0 || !strings.HasPrefix(r.Workload, strings.Fields(args)[0]) {
+					t.Errorf("%s: %v", line, err)
+				}
+			}
+		})
+	}
+}
+
+// TestStoreWrong: wrong flags are refused with what to do.
+func TestStoreWrong(t *testing.T) {
+	for args, says := range map[string]string{
+		"store --trace twitter1":                   "twitter14, twitter53",
+		"store --size 4":                           "want 8 to",
+		"index --lock mcs":                         "no lock is called",
+		"bench --mode index --size 5":              "go with --mode store",
+		"bench --mode store,lb":                    "want it alone",
+		"bench --mode store --locks 5":             "does not go with --mode store",
+		"bench --objects 5":                        "goes with --mode store or index",
+		"bench --mode store --objects 0":           "at least 1",
+		"bench --mode index --keys zipf:9":         "--keys: theta",
+		"store --lock vanilla --memory-nodes 1":    "no lock is called",
+		"bench --mode store --accesses 3 --size 9": "--accesses does not go",
+	} {
+		rmalock(t, strings.Fields(args)...).bad(t, 2, says)
+	}
+}
