@@ -78,6 +78,9 @@ func TestScriptsAnywhere(t *testing.T) {
 							}
 							return job.End()
 						})
+						if f != nil && errors.Is(f, sim.ErrClock) {
+							continue // its own searches let time pass
+						}
 						if f != nil {
 							t.Fatalf("sim, %s, %s, %+v: %v (%s)", name, text, s, f, f.Schedule)
 						}

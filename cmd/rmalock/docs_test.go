@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rmalock/rmalock/bench/papers"
 )
 
 var (
@@ -142,7 +144,7 @@ func TestDocs(t *testing.T) {
 				}
 			} else if m := rmalockLine.FindStringSubmatch(line); m != nil {
 				ran++
-				run(t, page, dir, strings.Fields(smaller(m[1])))
+				run(t, page, dir, papers.Args(smaller(m[1])))
 			} else if m := fileOfLine.FindStringSubmatch(line); m != nil {
 				path := strings.TrimSuffix(m[1], "/...")
 				if _, err := os.Stat(filepath.Join(root, path)); err != nil {
