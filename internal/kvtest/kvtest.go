@@ -39,12 +39,20 @@ type Scanner interface {
 	Scan(from int64, f func(key, value int64) bool) error
 }
 
+// An Updater is a Map that tells inserts from updates: an insert of a key that is there, and an
+// update of one that is not, change nothing and report false.
+type Updater interface {
+	Map
+	Insert(key, value int64) (bool, error)
+	Update(key, value int64) (bool, error)
+}
+
 // A Plan is a use of a Map: every client does some operations, drawn at random, on a few keys.
 type Plan struct {
 	Search sim.Search // its Node has the clients
 	Calls  int        // operations of each client
 	Seed   uint64     // of the operations drawn
-	Ops    string     // letters to draw from: g(et), s(et), d(elete), r(ange); "" for gsd
+	Ops    string     // letters to draw from: g(et), s(et), d(elete), r(ange), i(nsert), u(pdate); "" for gsd
 	Keys   []int64    // to draw from
 	// Scripts are the operations of each client, in place of those drawn: letter and key, such as
 	// "s1 g2 r0".
@@ -149,6 +157,12 @@ var model = porcupine.Model{
 			return true, answer{c.value, true}
 		case 'd':
 			return a.there == was.there, answer{}
+		case 'i', 'u': // a.there: it changed the key
+			if possible := was.there == (c.what == 'u'); a.there {
+				return possible, answer{c.value, true}
+			} else {
+				return !possible, was
+			}
 		}
 		return a == was, was
 	},
@@ -159,6 +173,8 @@ var model = porcupine.Model{
 			return fmt.Sprintf("set(%d, %d)", c.key, c.value)
 		case 'd':
 			return fmt.Sprintf("delete(%d) -> %v", c.key, a.there)
+		case 'i', 'u':
+			return fmt.Sprintf("%c(%d, %d) -> %v", c.what, c.key, c.value, a.there)
 		}
 		return fmt.Sprintf("%c(%d) -> %d, %v", c.what, c.key, a.value, a.there)
 	},
@@ -338,6 +354,10 @@ func (h *record) perform(s *sim.Comm, m Map, c call, keys []int64) (err error) {
 		err = m.Set(c.key, c.value)
 	case 'd':
 		a.there, err = m.Delete(c.key)
+	case 'i':
+		a.there, err = m.(Updater).Insert(c.key, c.value)
+	case 'u':
+		a.there, err = m.(Updater).Update(c.key, c.value)
 	default:
 		panic("kvtest: no operation " + string(c.what))
 	}

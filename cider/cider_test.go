@@ -1,0 +1,214 @@
+package cider
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/rmatest"
+)
+
+// TestOperations: each operation, also where it has nothing to do, under each scheme, with values
+// of all sizes.
+func TestOperations(t *testing.T) {
+	for scheme := range schemes {
+		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 2}.Run(func(c rma.Comm) error {
+			s, err := New(c, Config{Keys: 3, Scheme: scheme, Most: 100, Lease: 60e9})
+			if err != nil {
+				return err
+			}
+			for n := range 101 {
+				key, v := n%3, bytes.Repeat([]byte{byte(n)}, n)
+				for _, step := range []struct {
+					what string
+					do   func() (bool, error)
+					want bool
+				}{
+					{"update of no key", func() (bool, error) { return s.Update(key, v) }, false},
+					{"delete of no key", func() (bool, error) { return s.Delete(key) }, false},
+					{"insert", func() (bool, error) { return s.Insert(key, v) }, true},
+					{"insert again", func() (bool, error) { return s.Insert(key, nil) }, false},
+					{"update", func() (bool, error) { return s.Update(key, v[:n/2]) }, true},
+					{"put", func() (bool, error) { return true, s.Put(key, v) }, true},
+				} {
+					if got, err := step.do(); err != nil || got != step.want {
+						return fmt.Errorf("%s: %v, %w", step.what, got, err)
+					}
+				}
+				if got, there, err := s.Search(key, []byte("x")); err != nil || !there || !bytes.Equal(got[1:], v) {
+					return fmt.Errorf("search: %v, %v, %w", got, there, err)
+				}
+				if there, err := s.Delete(key); err != nil || !there {
+					return fmt.Errorf("delete: %v, %w", there, err)
+				}
+				if _, there, err := s.Search(key, nil); err != nil || there {
+					return fmt.Errorf("search of a deleted key: %v, %w", there, err)
+				}
+			}
+			if _, err := s.Insert(0, make([]byte, 101)); !errors.Is(err, ErrConfig) {
+				return fmt.Errorf("a value that is too large: %w", err)
+			}
+			return s.Free()
+		})
+		if err != nil {
+			t.Errorf("%v: %v", scheme, err)
+		}
+	}
+}
+
+// TestClients: clients update and read a few keys. Each update is executed or combined; what a
+// reader finds was written, and is no older than what it found before from the same writer; and
+// memory for some hundred blocks is enough for any number of updates.
+func TestClients(t *testing.T) {
+	const clients, rounds, keys = 6, 1500, 2
+	for scheme := range schemes {
+		err := inproc.Job{Nodes: 2, PerNode: clients / 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+			s, err := New(c, Config{
+				Keys: keys, Scheme: scheme, Lease: 60e9, Words: 3000, Section: 4,
+				HotnessThreshold: 1, BackoffFirst: 100, BackoffLast: 10_000,
+			})
+			if err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				for k := range keys {
+					if _, err := s.Insert(k, number(0, 0)); err != nil {
+						return err
+					}
+				}
+			}
+			if err := c.Barrier(); err != nil {
+				return err
+			}
+			seen := [keys][clients]int64{}
+			for i := range rounds {
+				key := i % keys
+				if there, err := s.Update(key, number(c.Rank(), i+1)); err != nil || !there {
+					return fmt.Errorf("update %d: %v, %w", i, there, err)
+				}
+				v, there, err := s.Search(key, nil)
+				if err != nil || !there || len(v) != 8 {
+					return fmt.Errorf("search %d: %v, %v, %w", i, v, there, err)
+				}
+				n := int64(binary.LittleEndian.Uint64(v))
+				last := &seen[key][n%clients]
+				if n/clients < *last {
+					return fmt.Errorf("key %d: update %d of client %d after its update %d", key, n/clients, n%clients, *last)
+				}
+				*last = n / clients
+			}
+			st := s.Stats()
+			first := int64(0)
+			if st.Executed+st.Combined != rounds+first {
+				return fmt.Errorf("%d updates: %+v", rounds, st)
+			}
+			return errors.Join(s.Rest(), c.Barrier())
+		})
+		if err != nil {
+			t.Errorf("%v: %v", scheme, err)
+		}
+	}
+}
+
+// number is a value that says which update of which client it is.
+func number(client, i int) []byte {
+	return binary.LittleEndian.AppendUint64(nil, uint64(i*6+client))
+}
+
+// TestCost: remote operations of each operation where no other client is there.
+func TestCost(t *testing.T) {
+	const get, bulkGet, bulkPut, cas, add = rma.KindGet, rma.KindGetBulk, rma.KindPutBulk, rma.KindCompareAndSwap, rma.KindAccumulate
+	type counts = map[rma.Kind]int64
+	var n hook.Tally
+	for scheme, update := range map[Scheme]counts{
+		Optimistic: {get: 1, bulkPut: 1, cas: 1},
+		Cider:      {get: 1, bulkPut: 1, cas: 1},
+		Spin:       {get: 1, bulkPut: 1, cas: 3},
+		Queue:      {get: 1, bulkPut: 1, cas: 3, add: 1},
+		Combining:  {get: 1, bulkPut: 1, cas: 3, add: 1},
+	} {
+		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+			s, err := New(hook.Count(c, &n), Config{Keys: 2, Scheme: scheme, Lease: 60e9, Section: 1000})
+			if err != nil {
+				return err
+			}
+			if _, err := s.Insert(0, data(1)[:8]); err != nil { // begins the section, and takes memory
+				return err
+			}
+			check := func(what string, want counts) error {
+				defer n.Reset()
+				for k := range rma.Kinds {
+					if got := n.Ops(k, hook.Far); got != want[k] {
+						return fmt.Errorf("%s: %d times %v, want %d; counted are\n%v", what, got, k, want[k], &n)
+					}
+				}
+				return nil
+			}
+			n.Reset()
+			_, err = s.Insert(1, data(1)[:8])
+			err = errors.Join(err, check("insert", counts{get: 1, bulkPut: 1, cas: 1}))
+			_, uerr := s.Update(1, data(2)[:8])
+			err = errors.Join(err, uerr, check("update", update))
+			_, _, serr := s.Search(1, nil)
+			return errors.Join(err, serr, check("search", counts{get: 1, bulkGet: 1}))
+		})
+		if err != nil {
+			t.Errorf("%v: %v", scheme, err)
+		}
+	}
+}
+
+// TestNoAllocations: no update and no search allocates.
+func TestNoAllocations(t *testing.T) {
+	if rmatest.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for scheme := range schemes {
+		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+			s, err := New(c, Config{Keys: 1, Scheme: scheme, Section: 1 << 30})
+			if err != nil {
+				return err
+			}
+			v, buf := data(1)[:8], make([]byte, 0, 8)
+			_, err = s.Insert(0, v)
+			n := testing.AllocsPerRun(100, func() {
+				_, uerr := s.Update(0, v)
+				_, _, serr := s.Search(0, buf)
+				err = errors.Join(err, uerr, serr)
+			})
+			if n > 1 || err != nil { // the list of freed blocks grows now and then
+				return fmt.Errorf("%v allocations, %w", n, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%v: %v", scheme, err)
+		}
+	}
+}
+
+// TestBadConfig: each nonsense is refused.
+func TestBadConfig(t *testing.T) {
+	for _, bad := range []Config{
+		{}, {Keys: -1}, {Keys: 1, Scheme: schemes}, {Keys: 1, Most: -1}, {Keys: 1, Most: MaxBytes + 1},
+		{Keys: 1, Lease: -1}, {Keys: 1, Factor: -1}, {Keys: 1, Hot: -1}, {Keys: 1, Section: -1},
+	} {
+		err := inproc.Run(1, func(c rma.Comm) error { _, err := New(c, bad); return err })
+		if !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v, want ErrConfig", bad, err)
+		}
+	}
+	if _, err := ParseScheme("none"); !errors.Is(err, ErrConfig) {
+		t.Error(err)
+	}
+	for s := range schemes {
+		if got, err := ParseScheme(s.String()); got != s || err != nil {
+			t.Error(got, err)
+		}
+	}
+}

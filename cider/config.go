@@ -1,0 +1,108 @@
+package cider
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rmalock/rmalock/remote"
+)
+
+// ErrConfig is wrapped by errors about a Config.
+var ErrConfig = errors.New("bad configuration")
+
+// A Scheme says how clients that change a key meet. All change a pointer by CompareAndSwap, so
+// that no scheme's safety rests on a lock.
+type Scheme uint8
+
+const (
+	// Cider is Algorithm 1: optimistic until retries show that a key is hot, then through the
+	// queue with write combining.
+	Cider Scheme = iota
+	// Optimistic is O-SYNC: a loop of CompareAndSwap on the pointer.
+	Optimistic
+	// Spin is a spin lock on the key's LOCK with truncated exponential back-off. Nobody takes its
+	// holder for dead.
+	Spin
+	// Queue is the queue of writers of ShiftLock, without readers.
+	Queue
+	// Combining is Queue with global write combining (4.2).
+	Combining
+	// Aware is Algorithm 1 with Queue in place of write combining (5.4).
+	Aware
+	schemes
+)
+
+var schemeNames = [schemes]string{"cider", "optimistic", "spin", "queue", "combining", "aware"}
+
+// String is the scheme's name.
+func (s Scheme) String() string { return schemeNames[s] }
+
+// ParseScheme finds a scheme by name.
+func ParseScheme(text string) (Scheme, error) {
+	for i, n := range schemeNames {
+		if n == text {
+			return Scheme(i), nil
+		}
+	}
+	return 0, fmt.Errorf("cider: no scheme is called %q; there are %v: %w", text, schemeNames, ErrConfig)
+}
+
+func (s Scheme) combines() bool { return s == Cider || s == Combining }
+func (s Scheme) adapts() bool   { return s == Cider || s == Aware }
+func (s Scheme) queues() bool   { return s != Optimistic && s != Spin }
+
+// Config of a Store. Times are in nanoseconds. All clients pass the same.
+type Config struct {
+	Keys   int // keys are 0 to Keys-1
+	Scheme Scheme
+	Most   int // bytes of the largest value; 0 means 8
+	Words  int // memory for blocks at each host; 0 means four blocks for each key, and some for each client
+	// Lease: after three leases without a release of a key's lock others take its holder for
+	// dead; 0 means 10 ms.
+	Lease int64
+	// HotnessThreshold, InitialCredit and Factor are those of Algorithm 1; 0 means 2, 36 and 2.
+	HotnessThreshold, InitialCredit, Factor int
+	// Hot is the number of keys of which a client keeps credits, 16 bytes each; 0 means 4096.
+	Hot int
+	// BackoffFirst and BackoffLast bound the pause of Spin; 0 means 2 us and 2,048 us, less than 0
+	// the pace of the backend.
+	BackoffFirst, BackoffLast int64
+	// Section is the number of operations of a client until it lets others use blocks again that
+	// were freed; 0 means 32.
+	Section int
+}
+
+// sectionLease is how long a client may stop in the middle of an operation.
+const sectionLease = int64(10 * time.Second)
+
+func (c *Config) validate(hosts, clients int) error {
+	for p, d := range map[*int]int{&c.Most: 8, &c.HotnessThreshold: 2, &c.InitialCredit: 36, &c.Factor: 2, &c.Hot: 4096, &c.Section: 32} {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	for p, d := range map[*int64]int64{&c.Lease: 10e6, &c.BackoffFirst: 2_000, &c.BackoffLast: 2_048_000} {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	switch {
+	case c.Keys < 1:
+		return fmt.Errorf("cider: Config.Keys is %d, want at least 1: %w", c.Keys, ErrConfig)
+	case c.Scheme >= schemes:
+		return fmt.Errorf("cider: Config.Scheme is %d, which does not exist: %w", c.Scheme, ErrConfig)
+	case c.Most < 0 || c.Most > MaxBytes:
+		return fmt.Errorf("cider: Config.Most is %d, want 1 to %d bytes: %w", c.Most, MaxBytes, ErrConfig)
+	case c.Lease < 0 || c.HotnessThreshold < 0 || c.InitialCredit < 0 || c.Factor < 1 || c.Hot < 0 || c.Section < 0:
+		return fmt.Errorf("cider: Config %+v: want no negative numbers: %w", *c, ErrConfig)
+	case clients > maxClients:
+		return fmt.Errorf("cider: %d clients, want at most %d: %w", clients, maxClients, ErrConfig)
+	}
+	if c.Words == 0 {
+		sizes := remote.Sizes(4, headWords+(c.Most+7)/8)
+		last := sizes[len(sizes)-1]
+		c.Words = 4*(c.Keys/hosts+1)*last + (clients/hosts+1)*64*last
+	}
+	return nil
+}

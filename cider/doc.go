@@ -1,0 +1,69 @@
+// Package cider is a key-value store on memory nodes whose updates are combined across clients, as
+// in CIDER (cider), a framework that boosts memory-disaggregated key-value stores by pessimistic
+// synchronization.
+//
+// In the code An:m is Algorithm n, line m, of cider. Where text and public code
+// (FSX21asf/cider, f570c31) differ, the text is built.
+//
+// The index is the pointer array of section 5: key k has a pointer, which leads to a block of
+// package remote with the key, a checksum and the value. A search reads both. An update writes
+// a new block and changes the pointer by CompareAndSwap. How clients that update one key meet is
+// the [Scheme]: O-SYNC, a spin lock, ShiftLock's queue of writers, or that with the two parts of
+// cider.
+//
+// # Global write combining (4.2)
+//
+// Clients that update a key queue at its lock. The one whose turn it is, and that sees another one
+// behind, coordinates: it has the last of the queue execute. That one writes its value, and the
+// answer goes along the queue: its update stands for all before it, which are inside their
+// calls too, and the last writer wins. Inserts stay out of the queue. A deletion is the last of
+// its queue: it makes the lock's version one more, which rejects later updates, and then the
+// pointer's.
+//
+// # Contention-aware synchronisation (4.3)
+//
+// A client updates a key optimistically until two updates in a row needed two CompareAndSwaps
+// more; then through the queue for 36 times. An executor that stood for more than itself adds 2
+// to that credit, one that was alone halves it.
+//
+// # Words
+//
+//	word      class  whose memory      fields
+//	POINTER   far    the key's host    words, block, version
+//	LOCK      far    the key's host    resets, tail, version
+//	EPOCH     far    the key's host    releases
+//	NEXT      plain  a client          for, from
+//	STATUS    plain  a client          for, info, result, batch or coordinator
+//
+// Key k is at host k modulo the number of hosts: 24 bytes, as in section 4.6, and its block. A
+// message names the entry of its receiver by a number, so that a late one is for no other. A
+// client has 16 bytes for each hot key (section 4.6 says 8), Config.Hot of them.
+//
+// # Cost in remote operations, where no other client is there
+//
+//	Search                    Get; GetBulk
+//	Insert, optimistic update Get; PutBulk and CompareAndSwap
+//	Update through the queue  Get; CompareAndSwap; PutBulk and CompareAndSwap; CompareAndSwap and
+//	                          Accumulate
+//	A combined update         Get; CompareAndSwap, and 2 messages; the coordinator Get too
+//
+// Operations between semicolons are one round trip. Beside these a client enters a section of
+// package remote once in Config.Section operations.
+//
+// # What is promised
+//
+// Operations on a key are linearizable, whatever dies: every change is a CompareAndSwap of the
+// pointer, and an answer is only passed on after one that won. When a queue has stood still for
+// three leases a client that waits empties it (4.6), and the lock gets the pointer's version. With
+// Spin nobody takes a dead holder's lock.
+//
+// A client stops for less than ten seconds in the middle of an operation: that is the lease of
+// its sections. A death loses what package remote says.
+//
+// # Where it differs from the paper
+//
+// An update that the lock rejects waits until the pointer shows the deletion (4.2.2 answers at
+// once, which is not linearizable: docs/errata.md). Resets have a number in LOCK, and EPOCH counts
+// releases alone. Clients reset a lock themselves. Credits are a client's, not a node's, and there
+// is no local write combining yet. RACE and SMART, the other indexes of the paper, are not there.
+package cider

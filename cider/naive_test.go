@@ -1,0 +1,133 @@
+package cider
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/rmalock/rmalock/internal/kvtest"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// naive is a Store with one mistake on the way of an update.
+type naive struct {
+	asMap
+	refuses bool // an update that the lock rejects is answered at once, as in 4.2.2
+	hasty   bool // a coordinator does not wait for its executor
+}
+
+func (m naive) Update(key, value int64) (bool, error) {
+	s, k := m.Store, int(key)
+	if err := s.begin(k); err != nil {
+		return false, err
+	}
+	for {
+		p, err := s.w.GetFlush(s.host(k), s.pointer(k))
+		if err != nil || empty(p) {
+			return false, err
+		}
+		became, err := m.pessimistic(k, data(value), p)
+		if err != nil || became != again {
+			return became == changed, err
+		}
+	}
+}
+
+func (m naive) pessimistic(key int, data []byte, p int64) (int, error) {
+	s := m.Store
+	q, before, in, err := s.enqueue(key, version.Get(p), false)
+	if err != nil || !in {
+		if m.refuses || err != nil {
+			return absent, err
+		}
+		return s.rejected(&q)
+	}
+	status := info.With(0, holds)
+	if before != 0 {
+		if err := s.send(before, nextWord, int64(q.me)); err != nil {
+			return absent, err
+		}
+		if status, in, err = s.await(&q, statusWord); err != nil || !in {
+			return again, err
+		}
+	}
+	next, err := s.box.GetFlush(s.c.Rank(), nextWord)
+	to := s.successor(&q, next)
+	if info.Get(status) != holds || to == 0 || !m.hasty || err != nil {
+		return s.serve(&q, status, data, p, false)
+	}
+	t, err := s.w.GetFlush(s.host(key), s.lock(key))
+	if err != nil {
+		return absent, err
+	}
+	err = errors.Join(
+		s.send(name(tail.Get(t)), statusWord, whom.With(info.With(0, executes), int64(q.me))),
+		s.send(to, statusWord, batch.With(info.With(0, combined), 1)))
+	return changed, err
+}
+
+// TestNaive: a search finds what is wrong with each mistake, and nothing without.
+func TestNaive(t *testing.T) {
+	for name, k := range map[string]struct {
+		scripts []string
+		change  func(m naive) naive
+		want    error // nil: it passes
+	}{
+		"none": {[]string{"i0 u0 g0", "u0 g0", "u0 g0"}, func(m naive) naive { return m }, nil},
+		"a rejected update is answered at once": {[]string{"i0 d0", "u0 g0"}, func(m naive) naive {
+			m.refuses = true
+			return m
+		}, kvtest.ErrHistory},
+		"a coordinator does not wait": {[]string{"i0 u0 g0", "u0 g0", "u0 g0"}, func(m naive) naive {
+			m.hasty = true
+			return m
+		}, kvtest.ErrHistory},
+		"no fence before the pointer": {[]string{"i0", "g0"}, func(m naive) naive {
+			m.w = rma.Decorate(m.w, func(t rma.Transport) rma.Transport { return unfenced{t} })
+			return m
+		}, ErrTorn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			draws := int64(500)
+			if k.want != nil {
+				draws = 20_000
+			}
+			if len(k.scripts) > 2 && k.want != nil && locktest.Quick() {
+				t.Skip("takes some seconds; see test-all")
+			}
+			t.Parallel()
+			p := plan(len(k.scripts), Config{Scheme: Combining})
+			p.Scripts, p.Search.Ticks, p.Search.MaxDelay = k.scripts, 4, 1
+			whole := p.Open
+			p.Open = func(c rma.Comm) (kvtest.Map, error) {
+				m, err := whole(c)
+				if err != nil {
+					return nil, err
+				}
+				return k.change(naive{asMap: m.(asMap)}), nil
+			}
+			var explore sim.Scheduler = sim.Exhaustive(3)
+			if len(k.scripts) > 2 {
+				p.Search.Ticks, p.Search.Ascending, explore = 50, false, sim.Random(1, 0, draws)
+			}
+			f := p.Run(explore).Failure
+			switch {
+			case k.want == nil && f != nil:
+				t.Errorf("it fails: %v", f)
+			case k.want != nil && (f == nil || !errors.Is(f, k.want)):
+				t.Errorf("the search found %v, want %v", f, k.want)
+			case f != nil:
+				t.Log(f)
+			}
+		})
+	}
+}
+
+// unfenced is a Transport without fences.
+type unfenced struct{ rma.Transport }
+
+func (t unfenced) Issue(o rma.Operation) {
+	o.Epoch = 0
+	t.Transport.Issue(o)
+}

@@ -1,0 +1,148 @@
+package cider
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/rmalock/rmalock/internal/kvtest"
+	"github.com/rmalock/rmalock/lock/locktest"
+	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/sim"
+)
+
+// asMap is a Store whose values are numbers, written twice: so a torn one shows.
+type asMap struct{ *Store }
+
+func data(v int64) []byte {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(v))
+	binary.LittleEndian.PutUint64(b[8:], uint64(v))
+	return b[:]
+}
+
+func (m asMap) Get(key int64) (int64, bool, error) {
+	b, there, err := m.Search(int(key), nil)
+	if err != nil || !there {
+		return 0, false, err
+	}
+	v := int64(binary.LittleEndian.Uint64(b))
+	if w := int64(binary.LittleEndian.Uint64(b[8:])); w != v {
+		v = -1
+	}
+	return v, true, nil
+}
+
+func (m asMap) Set(key, value int64) error            { return m.Put(int(key), data(value)) }
+func (m asMap) Delete(key int64) (bool, error)        { return m.Store.Delete(int(key)) }
+func (m asMap) Insert(key, value int64) (bool, error) { return m.Store.Insert(int(key), data(value)) }
+func (m asMap) Update(key, value int64) (bool, error) { return m.Store.Update(int(key), data(value)) }
+
+// plan is a check of a store with a scheme.
+func plan(clients int, cfg Config) kvtest.Plan {
+	p := kvtest.Plan{Keys: []int64{0}}
+	p.Search.Node = make([]int, clients)
+	for i := range p.Search.Node {
+		p.Search.Node[i] = i
+	}
+	p.Search.MemoryNodes, p.Search.Ascending = 1, true
+	cfg.Keys, cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 2, 16, 1<<10, sim.DefaultTickNs, 2, -1
+	p.Open = func(c rma.Comm) (kvtest.Map, error) {
+		s, err := New(c, cfg)
+		return asMap{s}, err
+	}
+	return p
+}
+
+// look runs a search and fails the test if it finds something.
+func look(t *testing.T, p kvtest.Plan, s sim.Scheduler) {
+	t.Helper()
+	r := p.Run(s)
+	if f := r.Failure; f != nil {
+		t.Fatalf("%v\n%s", f, p.Trace(f.Schedule))
+	}
+	if r.Stats.OutOfTicks == r.Stats.Executions {
+		t.Error("every execution needs more ticks")
+	}
+	t.Logf("%d states, %d executions, %d out of ticks", r.States, r.Stats.Executions+r.Stats.Cut, r.Stats.OutOfTicks)
+}
+
+// How long a search takes, from those of every test to those of check-deep.
+const (
+	short = iota
+	long
+	deep
+)
+
+// hot switches a key to the queue after one retry, and back after one lonely execution.
+var hot = Config{Scheme: Cider, HotnessThreshold: 1, InitialCredit: 1}
+
+// TestSearch: all schedules of two and three clients on a key; histories are linearizable.
+func TestSearch(t *testing.T) {
+	for _, k := range []struct {
+		cfg     Config
+		scripts []string
+		ticks   int
+		crashes int
+		bound   int
+		size    int
+	}{
+		{Config{Scheme: Optimistic}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Scheme: Spin}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Scheme: Queue}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Scheme: Combining}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Scheme: Combining}, []string{"i0 u0", "u0", "u0"}, 2, 0, 1, short},
+		{Config{Scheme: Combining}, []string{"i0 d0", "u0 g0"}, 4, 0, 2, long},
+		{Config{Scheme: Combining}, []string{"i0 u0", "u0 g0", "d0 g0"}, 3, 0, 1, deep},
+		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 3, 0, 1, deep},
+		{Config{Scheme: Combining}, []string{"i0 u0", "u0 g0"}, 8, 1, 1, deep},
+		{Config{Scheme: Combining}, []string{"i0 d0", "u0 g0"}, 8, 1, 1, deep},
+		{Config{Scheme: Combining}, []string{"i0", "u0"}, 5, 1, 0, long},
+	} {
+		t.Run(fmt.Sprintf("%v, %v, %d deaths", k.cfg.Scheme, k.scripts, k.crashes), func(t *testing.T) {
+			switch {
+			case k.size >= long && locktest.Quick():
+				t.Skip("takes some seconds; see test-all")
+			case k.size == deep && !locktest.Deep():
+				t.Skip("takes minutes; see check-deep")
+			}
+			t.Parallel()
+			p := plan(len(k.scripts), k.cfg)
+			p.Scripts, p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = k.scripts, k.ticks, 1, k.crashes
+			look(t, p, sim.Exhaustive(k.bound))
+		})
+	}
+}
+
+// TestSearchRandom: drawn schedules of more clients, some of which die.
+func TestSearchRandom(t *testing.T) {
+	for name, k := range map[string]struct {
+		cfg            Config
+		clients, calls int
+		keys           []int64
+		crashes        int
+		ops            string
+		n              int64
+	}{
+		"combining":         {Config{Scheme: Combining, Section: 1}, 4, 4, []int64{0}, 0, "uuuugsd", 2000},
+		"cider":             {hot, 4, 6, []int64{0}, 0, "uuuugid", 2000},
+		"cider, two keys":   {hot, 5, 5, []int64{0, 1}, 0, "uuuugsd", 1000},
+		"cider, 16 clients": {hot, 16, 4, []int64{0, 1}, 0, "uuuuuugs", 60},
+		"deaths":            {Config{Scheme: Combining}, 4, 3, []int64{0}, 2, "uuuugsd", 2000},
+		"cider, deaths":     {hot, 5, 4, []int64{0}, 2, "uuuugsd", 1000},
+		"queue, deaths":     {Config{Scheme: Queue}, 4, 3, []int64{0}, 2, "uuuugsd", 1000},
+	} {
+		for _, explore := range []struct {
+			name string
+			s    sim.Scheduler
+		}{{"random", sim.Random(1, 0, locktest.Draws(k.n))}, {"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n))}} {
+			t.Run(name+"/"+explore.name, func(t *testing.T) {
+				t.Parallel()
+				p := plan(k.clients, k.cfg)
+				p.Calls, p.Seed, p.Ops, p.Keys, p.Search.Ascending = k.calls, 1, k.ops, k.keys, false
+				p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = 300, 1, k.crashes
+				look(t, p, explore.s)
+			})
+		}
+	}
+}
