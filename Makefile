@@ -44,7 +44,7 @@ run: setup build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable
 # The stages of make test and of make test-all, each with its limit in seconds: three times
 # and more of what it takes on 2 cores.
 STAGES = vet:1200 quick-go:1500 quick-mpi:900 quick-hosts:600 quick-slurm:300
-STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600 test-guest:1200 test-package:1800
+STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600 test-guest:2400 test-package:1800
 
 ifdef PKG
 test: setup ## vet and the quick part of all tests, stage by stage; PKG=./rmarw tests one package whole
