@@ -104,9 +104,45 @@ func slots(c rma.Comm, t *dslr.Table) lock.Table { return several{t, 1 + c.Rank(
 
 // TestMutants: DSLR with a mistake does not pass.
 func TestMutants(t *testing.T) {
-	locktest.RunMutantsOf(t, 1, []check.Equivalent{},
-		variant("dslr", dslr.Config{CountMax: 3}, nil),
+	locktest.RunMutantsOf(t, 12, equivalent(), variant("dslr", dslr.Config{CountMax: 3}, nil),
 		variant("dslr, exact, by CAS", dslr.Config{CountMax: 2, Reset: dslr.ResetExact, Release: dslr.ReleaseByCAS}, nil),
 		variant("dslr, upgrades", dslr.Config{CountMax: 4, Updates: true}, upgrades),
 		variant("dslr, slots", dslr.Config{CountMax: 4, MaxSlots: 2}, slots))
+}
+
+// equivalent are mistakes that are none, or only cost time, and some that are not caught.
+func equivalent() []check.Equivalent {
+	const (
+		pace    = "a wait is a pause: the rank looks at the whole word and at the clock after it"
+		guess   = "the CompareAndSwap that follows then fails, and finds the word"
+		stays   = "the draw stays on the frozen word and goes with its reset; not caught: it takes as many as a counter has room for"
+		late    = "the ticket, or the word, is then as a dead rank leaves it: others wait for two leases"
+		drained = "all tickets are released there, and what is lost are draws that their ranks take back; not caught: it takes another rank that forces the same reset at that moment"
+		rare    = "not caught in the time: the rank learns too late that its ticket is served, and meanwhile another one passes it over"
+		again   = "not caught in the time: a try that loses its first CompareAndSwap"
+	)
+	const lockWord, afterWait, afterFlush = "CompareAndSwap dslr.LOCK", "Await dslr.LOCK", "Flush of "
+	afterSwap, afterAdd, afterGet := afterFlush+"CompareAndSwap", afterFlush+"FetchAndOp", afterFlush+"Get"
+	return []check.Equivalent{
+		{Phase: check.Acquiring, Step: "Await dslr.LOCK", Mutation: check.AnyChange, Why: pace},
+		{Phase: check.Releasing, Step: "Await dslr.LOCK", Mutation: check.AnyChange, Why: pace},
+		{Phase: check.Acquiring, Step: "Await dslr.LOCK", Before: afterFlush, Mutation: check.NoWait, Why: pace},
+		{Phase: check.Releasing, Step: "Await dslr.LOCK", Before: afterFlush, Mutation: check.NoWait, Why: pace},
+		{Phase: check.Releasing, Step: "Await dslr.LOCK", Before: afterWait, Mutation: check.NoWait, Writers: true, Why: pace},
+		{Phase: check.Trying, Step: "Flush of Get", Mutation: check.NoFlush, Why: guess},
+		{Phase: check.Acquiring, Step: lockWord, Before: afterAdd, Mutation: check.Trusting, Why: stays},
+		{Phase: check.Acquiring, Step: lockWord, Before: afterWait, Mutation: check.Trusting, Why: late},
+		{Phase: check.Acquiring, Step: lockWord, Before: afterWait, Mutation: check.Torn, Writers: true, Why: rare},
+		{Phase: check.Trying, Step: lockWord, Before: afterSwap, Mutation: check.Torn, Writers: true, Why: again},
+		{Phase: check.Trying, Step: lockWord, Before: afterSwap, Mutation: check.Blind, Writers: true, Why: again},
+		{Phase: check.Releasing, Step: lockWord, First: true, Mutation: check.Trusting, Writers: true, Why: late},
+		{Phase: check.Releasing, Step: lockWord, Before: afterSwap, Mutation: check.Trusting, Writers: true, Why: late},
+		{Phase: check.Releasing, Step: lockWord, Before: afterGet, Mutation: check.Trusting, Why: late},
+		{Phase: check.Releasing, Step: lockWord, Before: afterAdd, Mutation: check.Trusting, Readers: true, Why: late},
+		{Phase: check.Releasing, Step: lockWord, Before: afterWait, Mutation: check.Trusting, Why: late},
+		{Phase: check.Releasing, Step: lockWord, Before: afterWait, Mutation: check.Torn, Why: drained},
+		{Phase: check.Releasing, Step: lockWord, Before: afterWait, Mutation: check.Blind, Why: drained},
+		{Phase: check.Releasing, Step: lockWord, Before: afterAdd, Mutation: check.Torn, Why: drained},
+		{Phase: check.Releasing, Step: lockWord, Before: afterAdd, Mutation: check.Blind, Why: drained},
+	}
 }

@@ -24,7 +24,10 @@ func (t *Table) reset(k *ticket, v int64) error {
 			return err
 		}
 		if next&still.mask == still.word && now-still.since >= t.patience(k, next) {
-			return t.force(k, next)
+			was := next
+			if next, err = t.force(k, was); err != nil || next == was {
+				return err
+			}
 		}
 		v = next
 	}
@@ -49,11 +52,11 @@ func (t *Table) resetTo(k *ticket, v int64) (zero int64, ok bool) {
 	return l.zero(v), true
 }
 
-// force makes the word zero though tickets are not released (A1:8, A1:22).
-func (t *Table) force(k *ticket, v int64) error {
+// force makes the word v zero though tickets are not released (A1:8, A1:22). It returns v, or the
+// word as another rank has changed it.
+func (t *Table) force(k *ticket, v int64) (found int64, err error) {
 	l := t.layout
-	_, err := t.w.CompareAndSwapFlush(l.zero(l.died.With(v, 1)), v, k.home, k.disp)
-	return err
+	return t.w.CompareAndSwapFlush(l.zero(l.died.With(v, 1)), v, k.home, k.disp)
 }
 
 // A freeze is what a rank remembers of a word that waits for its reset.
@@ -91,7 +94,8 @@ func (t *Table) thaw(k *ticket, v, now int64, f *freeze) error {
 	if !l.frozen(v) || now-f.moved < patience {
 		return nil
 	}
-	return t.force(k, v)
+	_, err := t.force(k, v)
+	return err
 }
 
 // takeBack subtracts what the rank has added to the word, which it left at v. A

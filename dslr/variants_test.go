@@ -9,6 +9,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/topo"
 )
 
 // variants are the ways of using the lock, with resets all the time.
@@ -45,6 +46,23 @@ func TestVariants(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestForcedResetLoses: the designated rank takes another one for dead at the moment at which that
+// one releases, and has to reset the word all the same.
+func TestForcedResetLoses(t *testing.T) {
+	nodes, err := topo.Parse("node:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := check.Plan{
+		Info:  variant("exact, by CAS", dslr.Config{CountMax: 2, Reset: dslr.ResetExact, Release: dslr.ReleaseByCAS}, nil),
+		Ranks: 3, Acquires: 2, Writers: check.Mixed, Seed: 21, Tries: true, Ticks: 12, MaxDelay: 1, MemoryNodes: 1, Topology: nodes,
+	}
+	_, f, err := check.Replay(p, "18a4a4aa1a3")
+	if err != nil || f != nil {
+		t.Errorf("%v, %v", f, err)
 	}
 }
 
