@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"errors"
+
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 )
@@ -36,7 +38,7 @@ func count(c rma.Comm, lck *Lock, cfg *Config, n int64) (*opCounts, error) {
 	if !w.active() {
 		n = 0
 	}
-	if err := w.run(int(n)); err != nil {
+	if err := errors.Join(w.run(int(n)), w.leave()); err != nil {
 		return nil, err
 	}
 	acquires, _, _ := w.taken(n)

@@ -1,6 +1,10 @@
 package bench
 
-import "github.com/rmalock/rmalock/rma"
+import (
+	"errors"
+
+	"github.com/rmalock/rmalock/rma"
+)
 
 const (
 	batch       = 1000 // acquires per batch in mode latency
@@ -46,7 +50,7 @@ func (m *measurement) measure(c rma.Comm, w runner, cfg *Config) (err error) {
 			return err
 		}
 	}
-	if err := c.Barrier(); err != nil {
+	if err := errors.Join(w.leave(), c.Barrier()); err != nil {
 		return err
 	}
 	if cfg.virtual != nil {
@@ -66,7 +70,7 @@ func (m *measurement) measure(c rma.Comm, w runner, cfg *Config) (err error) {
 		m.busyNs = c.Now() - begin
 		m.spanNs = m.busyNs
 	}
-	if err := c.Barrier(); err != nil {
+	if err := errors.Join(w.leave(), c.Barrier()); err != nil {
 		return err
 	}
 	if cfg.Mode != Latency {

@@ -27,6 +27,9 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
+	if _, ok := cfg.structured(); lck.Serves && (cfg.Mode == DHT || ok) {
+		return nil, fmt.Errorf("some ranks of lock %q serve the others, and in this mode every rank takes locks; choose another lock or mode: %w", cfg.Lock, ErrConfig)
+	}
 	if s, ok := cfg.Workload.(Sized); ok {
 		homes := c.Size()
 		if c.MemoryNodes() > 0 {

@@ -62,6 +62,7 @@ func newOperator(c, counted rma.Comm, lck *Lock, w structured, cfg *Config) (*op
 }
 
 func (o *operator) active() bool  { return true }
+func (o *operator) leave() error  { return nil }
 func (o *operator) begin()        { o.lost = 0 }
 func (o *operator) verify() error { return o.s.verify() }
 func (o *operator) free() error   { return o.s.free() }

@@ -70,7 +70,9 @@ func newVisitor(c, locks rma.Comm, lck *Lock, cfg *Config) (*visitor, error) {
 	return v, agree(c, cfg, err)
 }
 
-func (v *visitor) active() bool { return true }
+func (v *visitor) active() bool { return !lock.Serves(v.table) }
+
+func (v *visitor) leave() error { return lock.Leave(v.table) }
 
 // begin ends the warm-up. Arrivals of an open loop begin anew.
 func (v *visitor) begin() {
@@ -315,7 +317,11 @@ func (v *visitor) verify() error {
 	v.gapNs = 0
 	made, unsure := samples{}, samples{} // increments by lock; losses by lock
 	wrong := map[int64]error{}
-	for range min(max(v.visits/10, 10), 1000) {
+	visits := min(max(v.visits/10, 10), 1000)
+	if !v.active() {
+		visits = 0
+	}
+	for range visits {
 		v.draw()
 		for try := range verifyTries {
 			held, err := v.attempt(false)
@@ -347,6 +353,9 @@ func (v *visitor) verify() error {
 			}
 			v.restart(try)
 		}
+	}
+	if err := v.leave(); err != nil {
+		return err
 	}
 	unsure, err := v.union(unsure)
 	if err != nil {

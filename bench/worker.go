@@ -14,6 +14,7 @@ import (
 type runner interface {
 	active() bool // whether this rank takes the lock
 	begin()       // ends the warm-up
+	leave() error // lock.Leave of the locks
 	run(n int) error
 	sample() (timing, error) // run(1), timed
 	// taken is the number of acquires since begin, in so many runs, of attempts that failed, and
@@ -114,7 +115,11 @@ func (w *worker) taken(runs int64) (acquires, aborts int64, byLock lockSamples) 
 	return runs, 0, nil
 }
 
-func (w *worker) active() bool { return w.cfg.Mode != Latency || w.c.Rank() == 0 }
+func (w *worker) active() bool {
+	return (w.cfg.Mode != Latency || w.c.Rank() == 0) && !lock.Serves(w.table)
+}
+
+func (w *worker) leave() error { return lock.Leave(w.table) }
 
 // run acquires and releases n times.
 func (w *worker) run(n int) error {

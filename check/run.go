@@ -142,7 +142,11 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 		}
 		k.s.Extra(h.hash)
 		h.promised(k.s, k.table, scripts)
-		for i, v := range scripts[c.Rank()] {
+		script := scripts[c.Rank()]
+		if lock.Serves(k.table) {
+			script = nil
+		}
+		for i, v := range script {
 			if h.states {
 				k.s.Home(func() uint64 { return (handle.Fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote) })
 			}
@@ -151,12 +155,31 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 				return err
 			}
 		}
+		if err := k.leave(h.states); err != nil {
+			return err
+		}
 		k.s.Home(func() uint64 { return uint64(k.wrote) })
 		if err := k.s.End(); err != nil {
 			return err
 		}
 		return k.rest()
 	}
+}
+
+// leave is lock.Leave: a rank that serves is in it from the beginning. Between two requests it
+// is where it was before but for its handle.
+func (k *client) leave(states bool) error {
+	s, ok := lock.AsServer(k.table)
+	for more := ok; more; {
+		if states {
+			k.s.Home(func() uint64 { return handle.Fingerprint(k.table) })
+		}
+		var err error
+		if more, err = s.Serve(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // visit acquires and releases the lock.

@@ -57,6 +57,9 @@ func (c *Config) validate(size int) error {
 	if c.Heap < 0 || c.Heap > MaxRecords {
 		return fmt.Errorf("dht: Config.Heap is %d, want 0 to %d elements per volume (see dht.Fit): %w", c.Heap, MaxRecords, ErrConfig)
 	}
+	if _, serves := lock.AsServer(c.Locks); serves {
+		return fmt.Errorf("dht: Config.Locks has ranks that serve the others, and here every rank takes locks; choose another lock: %w", ErrConfig)
+	}
 	if c.Locks != nil && c.Locks.Len() < c.Volumes {
 		return fmt.Errorf("dht: Config.Locks has %d locks, want one for each of the %d volumes: %w", c.Locks.Len(), c.Volumes, ErrConfig)
 	}

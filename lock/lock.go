@@ -217,6 +217,8 @@ type Info struct {
 	// Recovers says that the lock goes on when a rank dies that holds it or waits for it,
 	// with ErrOwnerDied for the next holder and ErrLeaseLost for one that was taken for dead.
 	Recovers bool
+	// Serves says that some ranks serve the others and take no lock: its tables are a Server.
+	Serves bool
 	// Open makes a Table of n locks with lock 0 at home. Collective.
 	Open func(c rma.Comm, n, home int) (Table, error)
 	// Params are what OpenWith understands beside it; a lock without has no OpenWith.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rmalock/rmalock/lock"
 )
 
 // write makes a file in a directory of the test's own.
@@ -29,6 +31,10 @@ func TestDHTVerifiesWithEveryLock(t *testing.T) {
 			o := dht(t, "--ranks", "4", "--scale", "8", "--lock", name, "--json")
 			if name == mpiOnly {
 				o.bad(t, 1, "rank ", name, "mpi backend")
+				return
+			}
+			if info, err := lock.Lookup(name); err == nil && info.Serves {
+				o.bad(t, 1, "every rank takes locks; choose another lock")
 				return
 			}
 			m := o.good(t).object(t)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rmalock/rmalock/lock"
 )
 
 // binary is the program, built without cgo.
@@ -339,6 +341,11 @@ func TestBenchLocks(t *testing.T) {
 	for _, name := range locks(t) {
 		if name == mpiOnly {
 			rmalock(t, "bench", "--backend", "inproc", "--ranks", "3", "--lock", name).bad(t, 1, "rank ", name, "mpi backend")
+			continue
+		}
+		if info, err := lock.Lookup(name); err == nil && info.Serves {
+			rmalock(t, "bench", "--backend", "inproc", "--ranks", "1", "--lock", name).bad(t, 1, "1 ranks of 1 serve")
+			sane(t, rmalock(t, "bench", "--backend", "inproc", "--ranks", "3", "--lock", name, "--mode", "wcsb", "--acquires", "200", "--json").good(t).object(t))
 			continue
 		}
 		sane(t, rmalock(t, "bench", "--backend", "inproc", "--ranks", "3", "--lock", name, "--mode", "wcsb", "--acquires", "200", "--json").good(t).object(t))

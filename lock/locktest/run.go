@@ -72,6 +72,9 @@ func Run(t *testing.T, name string, launch rmatest.Launch) {
 
 // RunOf is Run for a lock that is not registered, or not to be used in this way.
 func RunOf(t *testing.T, info lock.Info, launch rmatest.Launch) {
+	if info.Serves {
+		t.Skip("some of its ranks serve the others, and the suite has all of them take locks")
+	}
 	opens := Check{Name: "Open", Run: func(c rma.Comm, info lock.Info) error {
 		tab, err := info.Open(c, 1, 0)
 		if err != nil {
