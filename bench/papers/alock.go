@@ -61,7 +61,7 @@ var alock = Paper{
 					Known: Range{5, 14}},
 				{What: "100 locks, 95 % local: mean latency of MCS over ALock's, the same in the paper", Paper: Exactly(1), Unit: "x", Class: R, Of: latency(100, 95, "dmcs"),
 					Gap: "Both rivals are bound by the network card's atomic unit, and come out alike. " +
-						"In the paper the spin lock falls behind and MCS keeps up with ALock: their MCS makes fewer operations under contention than ours, or the card serves CAS that fail more slowly.",
+						"In the paper the spin lock falls behind and MCS keeps up with ALock. Why is not known; it may be that the card serves CAS that fail more slowly.",
 					Known: Range{5, 25}},
 				{What: "20 locks, 100 % local: mean latency of MCS over ALock's", Paper: UpTo(17), Unit: "x", Class: O, Of: latency(20, 100, "dmcs")},
 				{What: "20 locks, 100 % local: mean latency of spin over ALock's", Paper: UpTo(33), Unit: "x", Class: O, Of: latency(20, 100, "rdma-spin")},
