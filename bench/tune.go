@@ -28,8 +28,10 @@ type Tuner struct {
 	// thresholds among them are not looked for.
 	Lock     string
 	Topology *topo.Topology // of the lock, with the levels it is to use
-	Rounds   int            // 0 means 5
-	Seed     uint64         // of the orders, and of the first round's runs
+	// Virtual: the runs are in virtual time, where the default leaf is another one.
+	Virtual bool
+	Rounds  int    // 0 means 5
+	Seed    uint64 // of the orders, and of the first round's runs
 	// Measure makes a run of a lock in text. In a job all ranks call it, and it returns
 	// the same Sample to all.
 	Measure func(lock string, seed uint64) (Sample, error)
@@ -219,7 +221,7 @@ func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
 			return k
 		})
 	}
-	if t.looksFor("TR") {
+	if t.looksFor("TR") && !t.bargingRoot() {
 		out = append(out, func(th rmarw.Thresholds) knob {
 			k := knob{name: "T_R"}
 			for _, n := range with([]int64{30, 100, 300, 1000, 4096, 16000}, th.TR) {
@@ -237,6 +239,23 @@ func (t Tuner) knobs() []func(rmarw.Thresholds) knob {
 func (t Tuner) looksFor(name string) bool {
 	has := slices.ContainsFunc(t.lock.Params, func(p lock.Param) bool { return p.Name == name })
 	return has && t.lock.Values[name] == ""
+}
+
+// bargingRoot reports whether the root is a barging leaf, which does not use T_R: with one level
+// within a node, unless the lock has another leaf.
+func (t Tuner) bargingRoot() bool {
+	if len(t.Topology.Levels()) > 1 {
+		return false
+	}
+	switch leaf := t.lock.Values["LEAF"]; leaf {
+	case "barging":
+		return true
+	case "", "auto":
+		whole := t.Topology.Whole()
+		node, known := whole.Find("node")
+		return !t.Virtual && known && whole.Elements(node) == 1
+	}
+	return false
 }
 
 // counters are values of T_DC with different numbers of counters, the present one first.

@@ -3,6 +3,7 @@ package bench_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,34 @@ func TestTune(t *testing.T) {
 				t.Errorf("the best is %s, the default %s, and the final %+v", r.Best, r.Default, r.Final)
 			}
 		})
+	}
+}
+
+// TestTuneBargingRoot: T_R is not looked for where the root barges, which does not use it.
+func TestTuneBargingRoot(t *testing.T) {
+	for _, k := range []struct {
+		lock, machine string
+		virtual, want bool
+	}{
+		{"rmarw", "node:1 rank:4", false, false},
+		{"rmarw:LEAF=barging", "node:1 rank:4", true, false},
+		{"rmarw", "node:1 rank:4", true, true},
+		{"rmarw:LEAF=mcs", "node:1 rank:4", false, true},
+		{"rmarw", "node:4 rank:1", false, true},
+		{"rmarw", "node:2 rank:2", false, true},
+	} {
+		tuner := bench.Tuner{
+			Lock: k.lock, Topology: parse(t, k.machine).DefaultView(), Rounds: 1, Virtual: k.virtual,
+			Measure: func(string, uint64) (bench.Sample, error) { return bench.Sample{PerSecond: 1}, nil },
+		}
+		r, err := tuner.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tried := slices.ContainsFunc(r.Trials, func(t bench.Trial) bool { return t.Threshold == "T_R" })
+		if tried != k.want {
+			t.Errorf("%s on %s, virtual %v: T_R was tried: %v", k.lock, k.machine, k.virtual, tried)
+		}
 	}
 }
 

@@ -143,7 +143,7 @@ func (o *tuneOptions) inVirtual(out io.Writer, bar *progress, ranks int) error {
 		return err
 	}
 	t := o.tuner
-	t.Topology, t.Tried = v.Topology, bar.tried
+	t.Topology, t.Tried, t.Virtual = v.Topology, bar.tried, true
 	t.Measure = func(lock string, seed uint64) (bench.Sample, error) {
 		cfg := o.config
 		cfg.Lock, cfg.Seed = lock, seed
