@@ -24,6 +24,7 @@ func (t *Table) acquire(k *member) error {
 // if not, the lock is, or was, reset, and the rank is not in the queue.
 func (t *Table) enter(k *member) (bool, error) {
 	h := &t.header
+	k.remote = remote{}
 	// A rank that stops the lock and then reads this part finds it, or this rank finds the
 	// lock stopped.
 	if err := t.begin(k); err != nil {
@@ -70,7 +71,10 @@ func (t *Table) queueUp(k *member, index int64) (bool, error) {
 	if mine, err := t.keeps(k); !mine || err != nil {
 		return false, err
 	}
-	e := t.newEntry(t.c.Rank()*maxHeld+k.slot, t.generation, k.epoch, k.mode, index)
+	e := t.newEntry(int(t.client(k)), t.generation, k.epoch, k.mode, index)
+	if t.timed() {
+		e = entryStamp.With(entryStamped.With(e, 1), k.stamp)
+	}
 	return true, t.locks.PutFlush(e, k.home, t.entryAt(k, index))
 }
 
@@ -94,6 +98,7 @@ func (t *Table) wait(k *member, last int64) (bool, error) {
 		}
 		if which == 0 {
 			k.died = msgDied.Get(v) != 0
+			k.remote = remote{msgStamp.Get(v), msgStamped.Get(v) != 0}
 			if err := t.set(k, in); err != nil {
 				return false, err
 			}

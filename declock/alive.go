@@ -2,6 +2,7 @@ package declock
 
 import (
 	"errors"
+	"math/bits"
 
 	"github.com/rmalock/rmalock/rma"
 )
@@ -16,8 +17,15 @@ func (t *Table) beat() error {
 	if t.alive == nil {
 		return nil
 	}
+	before := t.beaten
 	t.beaten = t.c.Now()
-	return t.alive.Beat()
+	silence, err := t.alive.Beat()
+	if silence > t.cfg.Lease || before != 0 && t.beaten > before+t.cfg.Lease {
+		for b := t.busy; b != 0; b &= b - 1 {
+			t.all[bits.TrailingZeros64(b)].unsure = true
+		}
+	}
+	return err
 }
 
 // until is when a wait ends, so that the rank beats again.
@@ -28,15 +36,17 @@ func (t *Table) until() int64 {
 	return t.beaten + t.cfg.Lease
 }
 
-// late reports whether others may take this rank for dead before an operation that it issues
-// now takes effect. They do after two leases; an operation has one.
-func (t *Table) late() bool { return t.alive != nil && t.c.Now() > t.beaten+t.cfg.Lease }
+// late reports whether others may have taken this rank for dead, with what it has of a lock, before
+// an operation that it issues now takes effect. They do after two leases; an operation has one.
+func (t *Table) late(k *member) bool {
+	return t.alive != nil && (k.unsure || t.c.Now() > t.beaten+t.cfg.Lease)
+}
 
 // keeps reports whether the rank is in the queue still. If it is late, it beats, and looks at
 // the header: a rank that takes it for dead has stopped the lock before it looked. If the lock
 // is stopped, the rank has no part in it any more.
 func (t *Table) keeps(k *member) (bool, error) {
-	if !t.late() {
+	if !t.late(k) {
 		return true, nil
 	}
 	stopped, _, err := t.stopped(k)
@@ -51,6 +61,7 @@ func (t *Table) stopped(k *member) (bool, int64, error) {
 	}
 	v, err := t.locks.GetFlush(k.home, k.disp)
 	if err != nil || v&t.header.state == t.header.epoch.With(0, k.epoch) {
+		k.unsure = k.unsure && err != nil
 		return false, v, err
 	}
 	return true, v, t.set(k, out)
@@ -126,7 +137,14 @@ func (t *Table) part(rank, id int) (int64, error) {
 		}
 	}
 	clear(t.parts)
-	return state, err
+	if t.near == nil || err != nil || state == in {
+		return state, err
+	}
+	held, err := t.near.GetFlush(rank, t.localAt(id)+localHeld)
+	if err == nil && heldHeld.Get(held) != 0 && heldLock.Get(held) == int64(id) {
+		state = in
+	}
+	return state, reachable(err)
 }
 
 // gone reports whether the rank whose name is the reset id has died: another rank resets the

@@ -1,6 +1,7 @@
 package declock
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -28,6 +29,14 @@ type Config struct {
 	// Lease is how long, in nanoseconds, a holder is not taken for dead though it calls no
 	// method of the table; 0 means 10 ms, less than 0 for ever: then no rank may die.
 	Lease int64
+	// Policy says how the ranks of a node share a lock; the default is None. With another one
+	// the ranks of a node live and die together.
+	Policy Policy
+	Bound  int // hand-overs inside a node in a row with LocalBound; 0 means 4
+	// LocalLocks is the number of local locks of a node, of 40 bytes each; 0 means 131,072. If
+	// the table has more, ranks may miss their local lock, and go to the queue by themselves.
+	LocalLocks int
+	StampBits  int // of a timestamp in microseconds, 2 to 16; 0 means 16
 	// Detector, if not nil, says which ranks have died, in place of NewHeartbeats. Its lease is
 	// Lease.
 	Detector Detector
@@ -39,13 +48,17 @@ type Config struct {
 const maxHeld = 64
 
 // validate refuses nonsense and fills in the defaults.
-func (c *Config) validate(hosts, ranks int) (header, error) {
+func (c *Config) validate(hosts, ranks int, node rma.Node) (header, error) {
 	if c.Locks == 0 {
 		c.Locks = 1
 	}
-	if c.Capacity == 0 {
+	switch {
+	case c.Capacity == 0 && c.Policy == None:
 		c.Capacity = 1 << bits.Len(uint(ranks-1))
+	case c.Capacity == 0:
+		c.Capacity = nodesCapacity(node)
 	}
+	c.Bound, c.LocalLocks, c.StampBits = cmp.Or(c.Bound, 4), cmp.Or(c.LocalLocks, defaultLocalLocks), cmp.Or(c.StampBits, int(entryStamp.Bits))
 	if c.VersionBits == 0 {
 		c.VersionBits = 16
 	}
@@ -72,6 +85,11 @@ func (c *Config) validate(hosts, ranks int) (header, error) {
 		return none, fmt.Errorf("declock: Config.EpochBits is %d, want 1 to %d: %w", c.EpochBits, maxEpochBits, lock.ErrConfig)
 	case c.Held < 1 || c.Held > maxHeld:
 		return none, fmt.Errorf("declock: Config.Held is %d, want 1 to %d: %w", c.Held, maxHeld, lock.ErrConfig)
+	case c.Policy >= policies || c.Bound < 0:
+		return none, fmt.Errorf("declock: Config.Policy is %d and Bound %d, which do not exist: %w", c.Policy, c.Bound, lock.ErrConfig)
+	case c.LocalLocks < 1 || c.StampBits < 2 || c.StampBits > int(entryStamp.Bits):
+		return none, fmt.Errorf("declock: Config.LocalLocks is %d, want at least 1, and StampBits %d, want 2 to %d: %w",
+			c.LocalLocks, c.StampBits, entryStamp.Bits, lock.ErrConfig)
 	case ranks > 1<<entryClient.Bits/maxHeld:
 		return none, fmt.Errorf("declock: %d ranks, an entry has room for the names of %d: %w", ranks, 1<<entryClient.Bits/maxHeld, lock.ErrConfig)
 	}
@@ -90,6 +108,10 @@ func init() {
 			{Name: "VERSION", Help: "bits of an entry's version, 2 to 16, the default"},
 			{Name: "EPOCH", Help: "bits of the count of resets, 1 to 8, the default"},
 			{Name: "HELD", Help: "locks that a rank may hold or wait for at once, 1 to 64; default 16"},
+			{Name: "POLICY", Help: "how ranks of a node share a lock: none, the default; ts-tf, ts-pf, remote, local, bound"},
+			{Name: "BOUND", Help: "hand-overs inside a node in a row with POLICY=bound; default 4"},
+			{Name: "LOCALS", Help: "local locks of a node; default 131072"},
+			{Name: "STAMP", Help: "bits of a timestamp, 2 to 16, the default"},
 			{Name: "LEASE", Help: "how long a holder is not taken for dead, as in 10ms, the default; off: no rank may die"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) { return New(c, Config{Locks: n, Home: home}) },
@@ -118,6 +140,14 @@ func parse(params map[string]string) (Config, error) {
 			cfg.EpochBits, err = number(text)
 		case "HELD":
 			cfg.Held, err = number(text)
+		case "POLICY":
+			cfg.Policy, err = policy(text)
+		case "BOUND":
+			cfg.Bound, err = number(text)
+		case "LOCALS":
+			cfg.LocalLocks, err = number(text)
+		case "STAMP":
+			cfg.StampBits, err = number(text)
 		case "LEASE":
 			cfg.Lease, err = lease(text)
 		}
@@ -126,6 +156,16 @@ func parse(params map[string]string) (Config, error) {
 		}
 	}
 	return cfg, nil
+}
+
+// policy reads a Policy.
+func policy(text string) (Policy, error) {
+	for p, name := range []string{None: "none", TaskFair: "ts-tf", PhaseFair: "ts-pf", RemotePrefer: "remote", LocalPrefer: "local", LocalBound: "bound"} {
+		if text == name {
+			return Policy(p), nil
+		}
+	}
+	return None, fmt.Errorf("want none, ts-tf, ts-pf, remote, local or bound")
 }
 
 // number reads a number, which is not 0: that would be the default.

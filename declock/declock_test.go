@@ -46,6 +46,25 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// TestHierarchy: the suite of all locks for each policy, also where ranks miss their local lock.
+func TestHierarchy(t *testing.T) {
+	cfgs := map[string]declock.Config{
+		"ts-tf":  {Policy: declock.TaskFair},
+		"ts-pf":  {Policy: declock.PhaseFair, LocalLocks: 1},
+		"remote": {Policy: declock.RemotePrefer},
+		"local":  {Policy: declock.LocalPrefer},
+		"bound":  {Policy: declock.LocalBound, Bound: 2},
+	}
+	if locktest.Quick() {
+		cfgs = map[string]declock.Config{"ts-tf": cfgs["ts-tf"], "ts-pf": cfgs["ts-pf"]}
+	}
+	for name, cfg := range cfgs {
+		t.Run(name, func(t *testing.T) {
+			locktest.RunOf(t, patient(cfg), inproc.Job{Nodes: 2, PerNode: 3, MemoryNodes: 1}.Run)
+		})
+	}
+}
+
 // TestResets: ranks that write and read count right while the locks are reset all the time.
 func TestResets(t *testing.T) {
 	for name, cfg := range map[string]declock.Config{
@@ -53,6 +72,8 @@ func TestResets(t *testing.T) {
 		"capacity 2":                     {Capacity: 2},
 		"versions of 2 bits":             {VersionBits: 2, EpochBits: 2},
 		"capacity 2, versions of 2 bits": {Capacity: 2, VersionBits: 2, EpochBits: 1},
+		"task-fair, versions of 2 bits":  {Policy: declock.TaskFair, VersionBits: 2, StampBits: 3},
+		"phase-fair, capacity 1":         {Policy: declock.PhaseFair, Capacity: 1, StampBits: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Lease = 60e9

@@ -23,6 +23,25 @@
 //
 // A lock takes 8 + 8 * Capacity bytes at its home, and a rank 24 * Held + 8 bytes in all.
 //
+// # Hierarchy
+//
+// With Config.Policy the ranks of a node share local locks, near words of the node, and one of
+// them at a time acts for the node in the queue (section 5). So the queue needs an entry for each
+// node, and a hand-over inside a node makes no remote operation. TaskFair and PhaseFair compare
+// timestamps, so that the ranks of a node do not pass older ones of other nodes.
+//
+//	word     class  whose memory                     fields
+//	TICKET   near   a rank of the node               the mutex of a local lock
+//	TURN     near   the same
+//	STATE    near   the same                         lock, state, holders, hand-overs
+//	QUEUE    near   the same                         first and last rank that waits
+//	HELD     near   the same                         the node has the lock; earliest remote stamp
+//	WANT     near   each rank, Held of them          mode, stamp, next in the list
+//	WAKE     near   each rank, Held of them          how a rank that waits goes on
+//	SYNC     far    host 0                           Synchronise: section 5.3
+//
+// A local lock takes 40 bytes, Config.LocalLocks of them at most 5 MB a node.
+//
 // # Resets
 //
 // A lock is reset when more ranks want it than its queue has entries, when the versions of
@@ -36,7 +55,8 @@
 // for two leases is taken for dead, if others want a lock that it has. Its Unlock then returns
 // lock.ErrLeaseLost, and the next holder's Lock lock.ErrOwnerDied. Safety rests on time as in any
 // lease: an operation takes effect within a lease of the moment at which the rank has looked at
-// its clock. Config.Detector replaces the heartbeats.
+// its clock. Config.Detector replaces the heartbeats. With a hierarchy the ranks of a node live
+// and die together: one that lives shows that all do.
 //
 // # Where it differs from the paper
 //

@@ -17,7 +17,10 @@ func (t *Table) Promise(mode lock.Mode) lock.Promise {
 	if t.alive != nil {
 		p.Lease, p.Recovery = t.cfg.Lease, 12*t.cfg.Lease
 	}
-	if t.alive != nil || t.cfg.Capacity < t.c.Size() || t.header.laps < 1<<15-1 {
+	if t.near != nil {
+		p.Recovery = 0 // it depends on how many ranks of a node wait
+	}
+	if t.near != nil || t.alive != nil || t.cfg.Capacity < t.c.Size() || t.header.laps < 1<<15-1 {
 		p.Acquire, p.Release = lock.Unbounded, lock.Unbounded
 		return p
 	}

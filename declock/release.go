@@ -16,7 +16,7 @@ func (t *Table) release(k *member) error {
 		k.died = false
 	}
 	leave := t.leave
-	if t.late() {
+	if t.late(k) {
 		leave = t.leaveLate
 	}
 	v, mine, err := leave(k, change)
@@ -111,7 +111,7 @@ func (t *Table) passReader(k *member, next, end, writers int64) error {
 		}
 		if writers--; writers == 0 {
 			if i == next { // case 4
-				return t.tell(k, e, false)
+				return t.tell(k, e, false, t.earliest(k, next+1, end))
 			}
 			return nil
 		}
@@ -134,15 +134,16 @@ func (t *Table) passWriter(k *member, next, end int64) error {
 		}
 	}
 	if writer == next { // case 4
-		return t.tell(k, t.queue[t.header.slot(next)], false)
+		return t.tell(k, t.queue[t.header.slot(next)], false, t.earliest(k, next+1, end))
 	}
+	behind := t.earliest(k, writer, end)
 	for i := next; i < writer; i++ { // case 5
 		e, how, err := t.look(k, i)
 		if how == lapped {
 			e, _, err = t.search(k, i)
 		}
 		if err == nil {
-			err = t.tell(k, e, how == lapped)
+			err = t.tell(k, e, how == lapped, behind)
 		}
 		if err != nil {
 			return err
@@ -208,8 +209,9 @@ func (t *Table) refetch(k *member, index int64) (gone bool, err error) {
 	}
 }
 
-// tell gives the lock to the rank of an entry. sought: the entry is not in the queue.
-func (t *Table) tell(k *member, e int64, sought bool) error {
+// tell gives the lock to the rank of an entry. sought: the entry is not in the queue. behind is
+// the earliest stamp of the ranks that wait on.
+func (t *Table) tell(k *member, e int64, sought bool, behind remote) error {
 	t.count(func(s *Stats) *int64 { return &s.Messages })
 	m := t.message(k, entryGeneration.Get(e))
 	if k.died {
@@ -217,6 +219,9 @@ func (t *Table) tell(k *member, e int64, sought bool) error {
 	}
 	if sought {
 		m = msgSought.With(m, 1)
+	}
+	if behind.known {
+		m = msgStamp.With(msgStamped.With(m, 1), behind.stamp)
 	}
 	client := entryClient.Get(e)
 	return reachable(t.ranks.PutFlush(m, int(client/maxHeld), t.grantAt(int(client%maxHeld))))

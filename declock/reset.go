@@ -45,18 +45,23 @@ func (t *Table) stop(k *member, v int64) (bool, int64, error) {
 // begin again.
 func (t *Table) clear(k *member, died bool) error {
 	t.count(func(s *Stats) *int64 { return &s.Resets })
-	for rank := range t.c.Size() { // step 2
-		if rank == t.c.Rank() {
-			continue
+	// A node has the lock in a part, then in HELD, then in a part: a look at each in this
+	// order misses none.
+	rounds := []func(*member, int) (bool, bool, error){t.emptied, t.letGoBy, t.emptied}
+	if t.near == nil {
+		rounds = rounds[:1]
+	}
+	for _, emptied := range rounds { // step 2
+		for rank := range t.c.Size() {
+			lost, mine, err := emptied(k, rank)
+			if err != nil {
+				return err
+			}
+			if !mine {
+				return t.set(k, out)
+			}
+			died = died || lost
 		}
-		lost, mine, err := t.emptied(k, rank)
-		if err != nil {
-			return err
-		}
-		if !mine {
-			return t.set(k, out)
-		}
-		died = died || lost
 	}
 	if err := t.initialise(k, died); err != nil { // step 3
 		return err
@@ -68,6 +73,9 @@ func (t *Table) clear(k *member, died bool) error {
 // whether the rank may have died as a writer that held the lock, and whether the reset is still
 // the caller's: others may have taken it for dead.
 func (t *Table) emptied(k *member, rank int) (lost, mine bool, err error) {
+	if rank == t.c.Rank() {
+		return false, true, nil
+	}
 	t.ranks.GetBulk(t.parts, rank, t.partAt(0))
 	if err := t.ranks.Flush(rank); err != nil {
 		return true, true, reachable(err)
@@ -107,6 +115,27 @@ func (t *Table) emptied(k *member, rank int) (lost, mine bool, err error) {
 	return lost, mine, nil
 }
 
+// letGoBy is emptied for the local lock at a rank: it returns when the node has let the lock go.
+func (t *Table) letGoBy(k *member, rank int) (lost, mine bool, err error) {
+	at := t.localAt(k.id) + localHeld
+	mask := heldHeld.Mask() | heldLock.Mask()
+	for mine = true; mine; {
+		v, err := t.near.GetFlush(rank, at)
+		if err != nil || v&mask != heldLock.With(heldHeld.Mask(), int64(k.id)) {
+			return err != nil, true, reachable(err)
+		}
+		_, changed, err := t.near.AwaitUntil(rank, at, rma.NotEqual(v&mask).In(mask), t.until())
+		if err != nil || changed {
+			return err != nil, true, reachable(err)
+		}
+		var dead bool
+		if dead, mine, err = t.deadInReset(k, rank); dead || err != nil {
+			return true, true, err
+		}
+	}
+	return false, mine, nil
+}
+
 // deadInReset beats, and reports whether a rank is dead, and whether the reset is still the
 // caller's.
 func (t *Table) deadInReset(k *member, rank int) (dead, mine bool, err error) {
@@ -131,7 +160,7 @@ func (t *Table) deadInReset(k *member, rank int) (dead, mine bool, err error) {
 // its writes are not atomic with each other.
 func (t *Table) initialise(k *member, died bool) error {
 	h := &t.header
-	if t.late() {
+	if t.late(k) {
 		if err := t.beat(); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/topo"
 
 	_ "github.com/rmalock/rmalock/declock"
 )
@@ -105,4 +106,67 @@ func TestSearchRandom(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSearchHierarchy: the local locks of two nodes, under each policy.
+func TestSearchHierarchy(t *testing.T) {
+	executions := int64(1500)
+	if locktest.Quick() {
+		executions = 100
+	}
+	timed := check.Plan{Ranks: 4, Acquires: 3, Writers: check.Mixed, Ticks: 80, Guard: true}
+	leases := timed
+	leases.MaxDelay = 1
+	tries := timed
+	tries.Tries, tries.Guard = true, false
+	for _, k := range []struct {
+		name string
+		plan check.Plan
+		p    params
+	}{
+		{"task-fair", timed, params{"POLICY": "ts-tf", "STAMP": "3"}},
+		{"phase-fair", timed, params{"POLICY": "ts-pf", "STAMP": "3"}},
+		{"phase-fair, tries", tries, params{"POLICY": "ts-pf", "STAMP": "3", "CAPACITY": "1", "VERSION": "2", "EPOCH": "2"}},
+		{"task-fair, leases", leases, params{"POLICY": "ts-tf", "VERSION": "2", "EPOCH": "2", "LEASE": "1us"}},
+		{"remote", timed, params{"POLICY": "remote"}},
+		{"local", timed, params{"POLICY": "local"}},
+		{"bound", timed, params{"POLICY": "bound", "BOUND": "1"}},
+	} {
+		k.plan.Topology = machine(t, "node:2 core:2")
+		for _, explore := range []struct {
+			name string
+			s    sim.Scheduler
+		}{{"random", sim.Random(1, 0, executions)}, {"pct", sim.PCT(1, 3, 0, executions)}} {
+			t.Run(k.name+"/"+explore.name, func(t *testing.T) { search(t, k.plan, k.p, explore.s) })
+		}
+	}
+	for _, k := range []struct {
+		name  string
+		plan  check.Plan
+		on    string
+		p     params
+		bound int
+	}{
+		{"one node", check.Plan{Ranks: 2, Acquires: 2, Writers: 1}, "node:1 core:2", params{"POLICY": "local"}, sim.Unbounded},
+		{"one node, a mode each", check.Plan{Ranks: 3, Acquires: 1, Writers: 1}, "node:1 core:3", params{"POLICY": "bound"}, 2},
+		{"two nodes", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, "node:2 core:2", params{"POLICY": "local"}, 1},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			if locktest.Quick() {
+				t.Skip("takes a while; see test-all")
+			}
+			k.plan.Topology = machine(t, k.on)
+			r := search(t, k.plan, k.p, sim.Exhaustive(k.bound))
+			t.Logf("%d states", r.States)
+		})
+	}
+}
+
+// machine is a topology from its text.
+func machine(t *testing.T, text string) *topo.Topology {
+	m, err := topo.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

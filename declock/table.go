@@ -21,6 +21,11 @@ type Table struct {
 	alive      Detector // nil if no rank may die
 	beaten     int64    // when this rank said last that it lives
 
+	failed  error       // of the transport, while the rank had the mutex of a local lock
+	near    *rma.Window // local locks; nil without a hierarchy
+	perRank int         // local locks at each rank
+	offset  int64       // of timestamps from the rank's clock
+
 	busy  uint64 // members in use, a bit each
 	all   [maxHeld]member
 	queue []int64 // a queue as it was read
@@ -44,7 +49,11 @@ type member struct {
 	index          int64 // in the queue, of a rank that waits
 	epoch          int64 // the header's when the rank entered the queue
 	died           bool  // a holder before may have died
-	guess          int   // a rank that lived, and had a part in the lock, when this rank looked
+	unsure         bool  // the rank was silent for a lease while it had a part in the lock
+	alone          bool  // it is in the queue by itself, though there is a hierarchy
+	stamp          int64 // when the acquire began
+	remote         remote
+	guess          int // a rank that lived, and had a part in the lock, when this rank looked
 }
 
 // Displacements in the window of the ranks, and in that of the locks: see New.
@@ -65,7 +74,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if c.MemoryNodes() > 0 {
 		hosts, on = c.MemoryNodes(), rma.MemoryNodes
 	}
-	h, err := cfg.validate(hosts, c.Size())
+	h, err := cfg.validate(hosts, c.Size(), c.Node())
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +86,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		{Count: n, Words: []rma.Word{{Name: "HEADER", Class: rma.Far, Fields: h.fields()}}},
 		{Count: n * cfg.Capacity, Words: []rma.Word{{Name: "ENTRY", Class: rma.Plain,
 			Fields: []rma.Field{entryVersion, entryStamp, entryStamped, entryMode, entryEpoch, entryGeneration, entryClient}}}},
+		{Count: 1, Words: []rma.Word{{Name: "SYNC", Class: rma.Far}}},
 	}}); err != nil {
 		return nil, err
 	}
@@ -89,7 +99,13 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		return nil, err
 	}
 	if t.alive = cfg.Detector; t.alive == nil && cfg.Lease > 0 {
-		if t.alive, err = NewHeartbeats(c, cfg.Lease); err != nil {
+		if t.alive, err = NewHeartbeats(c, cfg.Lease, cfg.Policy != None); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Policy != None {
+		t.perRank = localCount(&cfg, c.Node(), c.Size())
+		if t.near, err = c.Allocate(nearSpec(t.perRank, cfg.Held)); err != nil {
 			return nil, err
 		}
 	}
@@ -121,9 +137,14 @@ func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 	if err != nil {
 		return err
 	}
-	if ctx.Done() != nil {
+	switch {
+	case t.failed != nil:
+		err = t.failed
+	case ctx.Done() != nil:
 		err = t.poll(ctx, k)
-	} else {
+	case t.near != nil:
+		err = t.acquireInNode(k)
+	default:
 		err = t.acquire(k)
 	}
 	if err != nil {
@@ -139,7 +160,14 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	got, _, err := t.try(k)
+	try := t.try
+	if t.near != nil {
+		try = t.tryLocal
+	}
+	got, _, err := try(k)
+	if t.near != nil {
+		err = t.fails(err)
+	}
 	if !got {
 		t.unclaim(k)
 		return false, err
@@ -154,12 +182,20 @@ func (t *Table) Unlock(id int, mode lock.Mode) error {
 		panic("declock: unlock of unlocked lock")
 	}
 	defer t.unclaim(k)
+	if t.near != nil {
+		return t.fails(t.releaseLocal(k))
+	}
 	return t.release(k)
 }
 
 // Free closes the windows. Collective where Allocate is. To free a table with a held lock is
 // misuse.
 func (t *Table) Free() error {
+	if t.near != nil {
+		if err := t.near.Free(); err != nil {
+			return err
+		}
+	}
 	if t.alive != nil && t.cfg.Detector == nil {
 		if err := t.alive.Free(); err != nil {
 			return err

@@ -36,8 +36,15 @@ func (t *Table) try(k *member) (got bool, v int64, err error) {
 // poll tries until ctx ends: a rank in the middle of the queue cannot leave it.
 func (t *Table) poll(ctx context.Context, k *member) error {
 	last, since := int64(-1), int64(0)
+	once := t.try
+	if t.near != nil {
+		once = t.tryLocal
+	}
 	for try := 0; ; try++ {
-		got, v, err := t.try(k)
+		got, v, err := once(k)
+		if t.near != nil {
+			err = t.fails(err)
+		}
 		switch {
 		case got || err != nil:
 			return err

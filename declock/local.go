@@ -1,0 +1,241 @@
+package declock
+
+import (
+	"math/bits"
+
+	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// This file and hierarchy.go are section 5: the ranks of a node share a local lock, and one of
+// them at a time acts for the node in the queue of the memory node.
+
+// A local lock is five near words of the node: a mutex of tickets, and what it guards. One
+// serves one lock at a time; a rank that finds it in use for another goes to the queue by itself.
+const (
+	localTicket = iota
+	localTurn
+	localState
+	localQueue
+	localHeld
+	localWords
+)
+
+// The state of a local lock: Figure 9, right.
+var (
+	stateLock    = rma.Field{Name: "lock", Shift: 0, Bits: 32}
+	stateKind    = rma.Field{Name: "state", Shift: 32, Bits: 3}
+	stateHolders = rma.Field{Name: "holders", Shift: 35, Bits: 12}
+	statePasses  = rma.Field{Name: "passes", Shift: 47, Bits: 12} // local hand-overs since the node has the lock
+)
+
+const (
+	localFree      int64 = iota
+	localBusy            // a rank takes the lock for the node, or lets it go
+	localShared          // readers hold it, others may join them
+	localClosed          // readers hold it, a writer waits
+	localExclusive       // a writer holds it
+)
+
+// The ranks that wait for a local lock are a list through their own words. 0 is none.
+var (
+	queueHead = rma.Field{Name: "head", Shift: 0, Bits: 21} // client + 1
+	queueTail = rma.Field{Name: "tail", Shift: 21, Bits: 21}
+)
+
+// What the node has of the lock of the memory node: cqlheld of Figure 9, with the earliest stamp
+// of the ranks of other nodes that wait. Ranks that reset the lock read it.
+var (
+	heldLock     = rma.Field{Name: "lock", Shift: 0, Bits: 32}
+	heldEpoch    = rma.Field{Name: "epoch", Shift: 32, Bits: 8}
+	heldHeld     = rma.Field{Name: "held", Shift: 40, Bits: 1}
+	heldDied     = rma.Field{Name: "died", Shift: 41, Bits: 1}
+	heldRepaired = rma.Field{Name: "repaired", Shift: 42, Bits: 1} // a writer that was told has left
+	heldStamped  = rma.Field{Name: "stamped", Shift: 43, Bits: 1}
+	heldStamp    = rma.Field{Name: "stamp", Shift: 44, Bits: 16}
+)
+
+// A rank that waits for a local lock: what it wants, and the next in the list. And how it is woken.
+var (
+	wantNext  = rma.Field{Name: "next", Shift: 0, Bits: 21}
+	wantMode  = rma.Field{Name: "mode", Shift: 21, Bits: 1}
+	wantStamp = rma.Field{Name: "stamp", Shift: 22, Bits: 16}
+)
+
+const (
+	asleep     int64 = iota
+	wakeHolds        // the rank holds the lock
+	wakeTold         // the same, and a holder before may have died
+	wakeQueues       // the rank takes the lock for the node
+)
+
+// nearSpec is the window of local locks, count of them at each rank.
+func nearSpec(count, held int) rma.Spec {
+	return rma.Spec{Name: "declock nodes", Regions: []rma.Region{
+		{Count: held, Words: []rma.Word{
+			{Name: "WANT", Class: rma.Near, Fields: []rma.Field{wantNext, wantMode, wantStamp}},
+			{Name: "WAKE", Class: rma.Near},
+		}},
+		{Count: count, Words: []rma.Word{
+			{Name: "TICKET", Class: rma.Near}, {Name: "TURN", Class: rma.Near},
+			{Name: "STATE", Class: rma.Near, Fields: []rma.Field{stateLock, stateKind, stateHolders, statePasses}},
+			{Name: "QUEUE", Class: rma.Near, Fields: []rma.Field{queueHead, queueTail}},
+			{Name: "HELD", Class: rma.Near, Fields: []rma.Field{heldLock, heldEpoch, heldHeld, heldDied, heldRepaired, heldStamped, heldStamp}},
+		}},
+	}}
+}
+
+// localCount is the number of local locks at each rank: enough for all locks of the table, or
+// for Config.LocalLocks at a node.
+func localCount(cfg *Config, n rma.Node, ranks int) int {
+	return max(1, (min(cfg.Locks, cfg.LocalLocks)*n.Count+ranks-1)/ranks)
+}
+
+// A local is a local lock as its holder of the mutex has it.
+type local struct {
+	rank, disp         int
+	ticket             int64
+	state, queue, held int64
+}
+
+// localAt is the place of a lock's local lock at a rank, of this node or another.
+func (t *Table) localAt(id int) int { return 2*t.cfg.Held + id%t.perRank*localWords }
+
+func (t *Table) wantAt(slot int) int { return 2 * slot }
+func (t *Table) wakeAt(slot int) int { return 2*slot + 1 }
+
+// lockLocal takes the mutex of a local lock (F10:2 F10:3).
+func (t *Table) lockLocal(id int) (r local, err error) {
+	if t.failed != nil {
+		return r, t.failed
+	}
+	node := t.c.Node().Ranks
+	r.rank, r.disp = node[id/t.perRank%len(node)], t.localAt(id)
+	if r.ticket, err = t.near.FetchAndOpFlush(1, r.rank, r.disp+localTicket, rma.Sum); err != nil {
+		return r, err
+	}
+	if _, err = t.near.Await(r.rank, r.disp+localTurn, rma.Equal(r.ticket)); err != nil {
+		return r, err
+	}
+	state, queue, held := t.near.Get(r.rank, r.disp+localState), t.near.Get(r.rank, r.disp+localQueue), t.near.Get(r.rank, r.disp+localHeld)
+	if err = t.near.Flush(r.rank); err != nil {
+		return r, err
+	}
+	r.state, r.queue, r.held = t.near.Value(state), t.near.Value(queue), t.near.Value(held)
+	return r, nil
+}
+
+// unlockLocal writes a local lock back and lets the mutex go (F10:18).
+func (t *Table) unlockLocal(r *local) error {
+	t.near.Put(r.state, r.rank, r.disp+localState)
+	t.near.Put(r.queue, r.rank, r.disp+localQueue)
+	t.near.Put(r.held, r.rank, r.disp+localHeld)
+	if err := t.near.Flush(r.rank); err != nil {
+		return err
+	}
+	return t.near.PutFlush(r.ticket+1, r.rank, r.disp+localTurn)
+}
+
+// is reports whether a local lock is in a state for a lock.
+func (r *local) is(id int, kind int64) bool {
+	return stateKind.Get(r.state) == kind && stateLock.Get(r.state) == int64(id)
+}
+
+// other reports whether a local lock serves another lock.
+func (r *local) other(id int) bool {
+	return stateKind.Get(r.state) != localFree && stateLock.Get(r.state) != int64(id)
+}
+
+// become changes the state.
+func (r *local) become(id int, kind, holders int64) {
+	r.state = statePasses.Mask() & r.state
+	r.state = stateHolders.With(stateKind.With(r.state, kind), holders)
+	r.state = stateLock.With(r.state, int64(id))
+	if kind == localFree {
+		r.state = 0
+	}
+}
+
+// add changes the number of holders.
+func (r *local) add(n int64) { r.state += n * stateHolders.One() }
+
+// passed counts a local hand-over.
+func (r *local) passed() {
+	if statePasses.Get(r.state) < 1<<statePasses.Bits-1 {
+		r.state += statePasses.One()
+	}
+}
+
+// append puts this rank at the end of the list of those that wait (F10:9).
+func (t *Table) append(r *local, k *member) error {
+	me := t.client(k) + 1
+	want := wantStamp.With(wantMode.With(0, int64(k.mode)), k.stamp)
+	t.near.Put(want, t.c.Rank(), t.wantAt(k.slot))
+	t.near.Put(asleep, t.c.Rank(), t.wakeAt(k.slot))
+	if err := t.near.Flush(t.c.Rank()); err != nil {
+		return err
+	}
+	if tail := queueTail.Get(r.queue); tail != 0 {
+		if err := t.link(tail, me); err != nil {
+			return err
+		}
+	} else {
+		r.queue = queueHead.With(r.queue, me)
+	}
+	r.queue = queueTail.With(r.queue, me)
+	return nil
+}
+
+// client is this rank's name in a list or an entry.
+func (t *Table) client(k *member) int64 { return int64(t.c.Rank()*maxHeld + k.slot) }
+
+// want is what a rank of a list wants. at is its client + 1.
+func (t *Table) want(at int64) (int64, error) {
+	return t.near.GetFlush(int((at-1)/maxHeld), t.wantAt(int((at-1)%maxHeld)))
+}
+
+// link makes next the rank behind at.
+func (t *Table) link(at, next int64) error {
+	w, err := t.want(at)
+	if err != nil {
+		return err
+	}
+	return t.near.PutFlush(wantNext.With(w, next), int((at-1)/maxHeld), t.wantAt(int((at-1)%maxHeld)))
+}
+
+// wake tells a rank that waits how it goes on.
+func (t *Table) wake(at, how int64) error {
+	return t.near.PutFlush(how, int((at-1)/maxHeld), t.wakeAt(int((at-1)%maxHeld)))
+}
+
+// remove takes the rank behind before, or the first for 0, from the list.
+func (t *Table) remove(r *local, before, at int64) error {
+	w, err := t.want(at)
+	if err != nil {
+		return err
+	}
+	next := wantNext.Get(w)
+	if before == 0 {
+		r.queue = queueHead.With(r.queue, next)
+	} else if err := t.link(before, next); err != nil {
+		return err
+	}
+	if next == 0 {
+		r.queue = queueTail.With(r.queue, before)
+	}
+	return nil
+}
+
+// defaultLocalLocks bounds the memory of local locks to 5 MB a node.
+const defaultLocalLocks = 1 << 17
+
+// nodesCapacity is the capacity for one rank of each node.
+func nodesCapacity(n rma.Node) int { return 1 << bits.Len(uint(n.Count-1)) }
+
+// holdsMode is the state of a local lock that is held in a mode.
+func holdsMode(mode lock.Mode) int64 {
+	if mode == lock.Shared {
+		return localShared
+	}
+	return localExclusive
+}
