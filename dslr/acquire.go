@@ -43,7 +43,7 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 			}
 		}
 		if err == nil {
-			err = t.backOff(k, failures)
+			err = t.backOff(k, failures, &f)
 		}
 		if err != nil {
 			t.unclaim(k)

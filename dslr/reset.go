@@ -1,5 +1,7 @@
 package dslr
 
+import "github.com/rmalock/rmalock/rma"
+
 // reset is the designated rank's part of section 4.9, after its own ticket is released: when
 // all tickets before are released too, the word becomes zero, of the next generation (A3:7).
 // It takes ranks that do not release theirs for two leases for dead.
@@ -87,15 +89,19 @@ func (t *Table) thaw(k *ticket, v, now int64, f *freeze) error {
 		f.word, f.moved, f.met = released, t.c.Now(), true
 		return nil
 	}
-	patience := 2 * t.cfg.Lease
-	if t.cfg.MaxSlots > 1 {
-		patience *= max(1, l.outstanding(v))
-	}
-	if !l.frozen(v) || now-f.moved < patience {
+	if !l.frozen(v) || now-f.moved < t.frozenPatience(v) {
 		return nil
 	}
 	_, err := t.force(k, v)
 	return err
+}
+
+// frozenPatience is how long a rank lets a frozen word v stand still.
+func (t *Table) frozenPatience(v int64) int64 {
+	if t.cfg.MaxSlots == 1 {
+		return 2 * t.cfg.Lease
+	}
+	return 2 * t.cfg.Lease * max(1, t.layout.outstanding(v))
 }
 
 // takeBack subtracts what the rank has added to the word, which it left at v. A
@@ -117,12 +123,16 @@ func (t *Table) takeBack(k *ticket, v, added int64) (int64, error) {
 }
 
 // backOff pauses after the rank has failed for the failures'th time in a row: appendix A.3.
-func (t *Table) backOff(k *ticket, failures int) error {
+// Without random pauses it looks at a frozen word until a ticket is released, and draws again
+// then, or when it is to reset the word itself.
+func (t *Table) backOff(k *ticket, failures int, f *freeze) error {
 	most := min(t.cfg.BackoffFirst<<min(failures, 20), t.cfg.BackoffLast)
 	if most > 0 {
 		t.c.Sleep(t.draw(most))
 	} else if t.layout.frozen(k.word) {
-		return t.w.Backoff(k.home, k.disp, k.word, failures)
+		released := t.layout.released()
+		_, _, err := t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(k.word&released).In(released), f.moved+t.frozenPatience(k.word))
+		return err
 	}
 	return nil
 }
