@@ -69,7 +69,7 @@ func TestClients(t *testing.T) {
 	for scheme := range schemes {
 		err := inproc.Job{Nodes: 2, PerNode: clients / 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
 			s, err := New(c, Config{
-				Keys: keys, Scheme: scheme, Lease: 60e9, Words: 3000, Section: 4,
+				Keys: keys, Scheme: scheme, Lease: 60e9, Words: 6000, Section: 4,
 				HotnessThreshold: 1, BackoffFirst: 100, BackoffLast: 10_000,
 			})
 			if err != nil {
@@ -170,7 +170,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	for scheme := range schemes {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
-			s, err := New(c, Config{Keys: 1, Scheme: scheme, Section: 1 << 30})
+			s, err := New(c, Config{Keys: 1, Scheme: scheme, Section: 1 << 12})
 			if err != nil {
 				return err
 			}

@@ -57,7 +57,7 @@ type Config struct {
 	Keys   int // keys are 0 to Keys-1
 	Scheme Scheme
 	Most   int // bytes of the largest value; 0 means 8
-	Words  int // memory for blocks at each host; 0 means four blocks for each key, and some for each client
+	Words  int // memory for blocks at each host; 0 means two blocks for each key, and two chunks for each client
 	// Lease: after three leases without a release of a key's lock others take its holder for
 	// dead; 0 means 10 ms.
 	Lease int64
@@ -65,8 +65,8 @@ type Config struct {
 	HotnessThreshold, InitialCredit, Factor int
 	// Hot is the number of keys of which a client keeps credits, 16 bytes each; 0 means 4096.
 	Hot int
-	// BackoffFirst and BackoffLast bound the pause of Spin; 0 means 2 us and 2,048 us, less than 0
-	// the pace of the backend.
+	// BackoffFirst and BackoffLast bound the pause of Spin, and of a client that does not become
+	// the tail of a queue; 0 means 2 us and 2,048 us, less than 0 the pace of the backend, and none.
 	BackoffFirst, BackoffLast int64
 	// Section is the number of operations of a client until it lets others use blocks again that
 	// were freed; 0 means 32.
@@ -100,9 +100,17 @@ func (c *Config) validate(hosts, clients int) error {
 		return fmt.Errorf("cider: %d clients, want at most %d: %w", clients, maxClients, ErrConfig)
 	}
 	if c.Words == 0 {
-		sizes := remote.Sizes(4, headWords+(c.Most+7)/8)
-		last := sizes[len(sizes)-1]
-		c.Words = 4*(c.Keys/hosts+1)*last + (clients/hosts+1)*64*last
+		c.Words = 2*(c.Keys/hosts+1)*c.largest() + (clients/hosts+1)*2*c.chunk()
 	}
 	return nil
 }
+
+// largest is the words of the largest block.
+func (c *Config) largest() int {
+	sizes := remote.Sizes(4, headWords+(c.Most+7)/8)
+	return sizes[len(sizes)-1]
+}
+
+// chunk is how many words a client keeps: enough for what it frees in some sections, so that it
+// does not wait for others.
+func (c *Config) chunk() int { return 32 * max(1, c.Section) * c.largest() }

@@ -58,12 +58,14 @@
 // Spin nobody takes a dead holder's lock.
 //
 // A client stops for less than ten seconds in the middle of an operation: that is the lease of
-// its sections. A death loses what package remote says.
+// its sections. A death loses what package remote says: at most 32 blocks for each operation of
+// a section, 1,024 blocks as it comes.
 //
 // # Where it differs from the paper
 //
 // An update that the lock rejects waits until the pointer shows the deletion (4.2.2 answers at
 // once, which is not linearizable: docs/errata.md). Resets have a number in LOCK, and EPOCH counts
-// releases alone. Clients reset a lock themselves. Credits are a client's, not a node's, and there
+// releases alone. Clients reset a lock themselves. To become the tail of a queue is a loop of
+// CompareAndSwap with random pauses, where the paper swaps a part of the word. Credits are a client's, not a node's, and there
 // is no local write combining yet. RACE and SMART, the other indexes of the paper, are not there.
 package cider

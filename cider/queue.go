@@ -70,7 +70,9 @@ func (s *Store) serve(q *entry, status int64, data []byte, p int64, deletes bool
 }
 
 // enqueue makes the client the tail of a key's queue, if the lock has the version of the pointer;
-// a deletion makes it one more (4.2.2). It returns the client before.
+// a deletion makes it one more (4.2.2). It returns the client before. The paper swaps a part of
+// the word, which cannot fail. Here clients that are answered together come back together, and
+// most of their CompareAndSwaps would be in vain: so they pause for random times.
 func (s *Store) enqueue(key int, v int64, deletes bool) (q entry, before name, in bool, err error) {
 	if s.number++; s.number&numbers == 0 {
 		s.number++
@@ -82,6 +84,7 @@ func (s *Store) enqueue(key int, v int64, deletes bool) (q entry, before name, i
 	if err := s.box.Flush(me); err != nil {
 		return q, 0, false, err
 	}
+	pause := s.cfg.BackoffFirst
 	for t := version.With(0, v); version.Get(t) == v; {
 		q.lock = tail.With(t, int64(q.me))
 		if deletes {
@@ -91,7 +94,13 @@ func (s *Store) enqueue(key int, v int64, deletes bool) (q entry, before name, i
 		if err != nil || found == t {
 			return q, name(tail.Get(t)), err == nil, err
 		}
-		t = found
+		if t = found; pause > s.cfg.BackoffFirst && s.cfg.BackoffLast > 0 { // the first was a guess
+			s.c.Sleep(s.draw(min(pause, s.cfg.BackoffLast)))
+			if t, err = s.w.GetFlush(s.host(key), s.lock(key)); err != nil {
+				return q, 0, false, err
+			}
+		}
+		pause *= 2
 	}
 	return q, 0, false, nil
 }

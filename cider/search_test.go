@@ -46,7 +46,10 @@ func plan(clients int, cfg Config) kvtest.Plan {
 		p.Search.Node[i] = i
 	}
 	p.Search.MemoryNodes, p.Search.Ascending = 1, true
-	cfg.Keys, cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 2, 16, 1<<10, sim.DefaultTickNs, 2, -1
+	cfg.Keys, cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 2, 16, 1<<14, sim.DefaultTickNs, 2, -1
+	if cfg.Section == 0 {
+		cfg.Section = 2
+	}
 	p.Open = func(c rma.Comm) (kvtest.Map, error) {
 		s, err := New(c, cfg)
 		return asMap{s}, err

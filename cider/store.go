@@ -58,7 +58,7 @@ func New(c rma.Comm, cfg Config) (*Store, error) {
 	each := (cfg.Keys + hosts - 1) / hosts
 	most := headWords + (cfg.Most+7)/8
 	heap, err := remote.New(c, remote.Config{
-		Name: "cider", Words: cfg.Words, Classes: remote.Sizes(4, most), Lease: sectionLease,
+		Name: "cider", Words: cfg.Words, Classes: remote.Sizes(4, most), Lease: sectionLease, Chunk: cfg.chunk(),
 		Regions: []rma.Region{
 			{Count: each, Words: []rma.Word{{Name: "POINTER", Class: rma.Far, Fields: []rma.Field{length, address, version}}}},
 			{Count: each, Words: []rma.Word{

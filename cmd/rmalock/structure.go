@@ -23,6 +23,7 @@ type structures struct {
 const (
 	storeMode = "store"
 	indexMode = "index"
+	kvMode    = "kv"
 )
 
 // structureFlags are the flags of modes store and index beside --keys.
@@ -30,12 +31,14 @@ var structureFlags = []string{"objects", "size", "counted"}
 
 func (x *structures) flags(cmd *cobra.Command, mode string) {
 	f := cmd.Flags()
-	if mode != storeMode {
+	if mode == kvMode {
+		f.IntSliceVar(&x.objects, "objects", nil, "numbers of keys (default 100000)")
+	} else if mode != storeMode {
 		f.IntSliceVar(&x.objects, "objects", nil, "numbers of keys in the tree (default 1000000)")
 	} else {
 		f.IntSliceVar(&x.objects, "objects", nil, "numbers of objects (default 100000)")
 	}
-	if mode != indexMode {
+	if mode != indexMode && mode != kvMode {
 		f.IntSliceVar(&x.sizes, "size", nil, "mode store: sizes of objects in bytes (default 414)")
 		f.BoolVar(&x.counted, "counted", false, "mode store: a set reads the object's version first, and versions are verified")
 	}
@@ -47,7 +50,7 @@ func (x *structures) flags(cmd *cobra.Command, mode string) {
 // check puts the workloads of modes store and index, if one is wanted, into a sweep.
 func (x *structures) check(cmd *cobra.Command, l *clients, s *bench.Sweep) error {
 	mode := ""
-	for _, m := range []string{storeMode, indexMode} {
+	for _, m := range []string{storeMode, indexMode, kvMode} {
 		if slices.Contains(s.Modes, bench.Mode(m)) {
 			mode = m
 		}
@@ -75,8 +78,11 @@ func (x *structures) check(cmd *cobra.Command, l *clients, s *bench.Sweep) error
 		}
 	}
 	s.Modes = []bench.Mode{bench.Clients}
-	if mode == indexMode {
+	switch mode {
+	case indexMode:
 		return x.index(given, l, s)
+	case kvMode:
+		return x.kv(given, l, s)
 	}
 	return x.store(given, l, s)
 }
@@ -116,6 +122,27 @@ func (x *structures) index(given func(string) bool, l *clients, s *bench.Sweep) 
 			return err
 		}
 		out = bench.Each(out, keys, func(t *bench.Index, k bench.Keys) { t.Keys = k })
+	}
+	for _, t := range out {
+		s.Workloads = append(s.Workloads, t)
+	}
+	return nil
+}
+
+func (x *structures) kv(given func(string) bool, l *clients, s *bench.Sweep) error {
+	if given("size") || given("counted") {
+		return fmt.Errorf("--size and --counted go with --mode %s", storeMode)
+	}
+	if !given("writers") {
+		s.Writers = []float64{0.5}
+	}
+	out := bench.Each([]bench.KV{{Keys: bench.Keys{Theta: 0.99}}}, x.objects, func(t *bench.KV, n int) { t.Count = n })
+	if given("keys") {
+		keys, err := l.distributions()
+		if err != nil {
+			return err
+		}
+		out = bench.Each(out, keys, func(t *bench.KV, k bench.Keys) { t.Keys = k })
 	}
 	for _, t := range out {
 		s.Workloads = append(s.Workloads, t)
@@ -176,6 +203,21 @@ func newIndex() *cobra.Command {
 	return describe(cmd, structureDetails...)
 }
 
+// newKV is the command kv.
+func newKV() *cobra.Command {
+	var o benchOptions
+	cmd := newStructure(&o, kvMode, "Load a key-value store, run it under a scheme, and verify every key", func(*cobra.Command) error { return nil })
+	complete(cmd, "lock", kvSchemes...)
+	return describe(cmd, structureDetails...)
+}
+
+// kvSchemes are the schemes of package cider.
+var kvSchemes = []string{
+	"cider	optimistic, and through a queue with write combining where a key is hot", "optimistic	CompareAndSwap until it succeeds",
+	"spin	a spin lock with back-off", "queue	ShiftLock's queue of writers", "combining	the queue with write combining",
+	"aware	optimistic, and through the queue where a key is hot",
+}
+
 // structureDetails are the flags of store and index that their details have.
 var structureDetails = append(slices.Clone(simulatedFlags), memoryFlag, mnFlag, tokenFlag, "csv", "nodes", "per-node", "seed", "repeat")
 
@@ -195,6 +237,9 @@ func newStructure(o *benchOptions, mode, short string, prepare func(*cobra.Comma
 	locks, text := []string{"dslr"}, "`locks`, with parameters if they take any; see rmalock locks"
 	if mode == indexMode {
 		locks, text = []string{btree.Vanilla}, "`locks`, with parameters if they take any, or Sherman's own: vanilla, nh; see rmalock locks"
+	}
+	if mode == kvMode {
+		locks, text = []string{"cider"}, "`schemes`: cider, optimistic, spin, queue, combining, aware"
 	}
 	f.StringSliceVar(&o.sweep.Locks, "lock", locks, text)
 	if mode == storeMode {

@@ -14,6 +14,8 @@ func TestStore(t *testing.T) {
 		"store --memory-nodes 2 --lock dmcs --size 8,64 --keys uniform,zipf:2 --counted=false --objects 5 --acquires 50",
 		"index --memory-nodes 1 --lock vanilla,nh,fompi-rw --objects 300 --acquires 100",
 		"store --backend sim --machine cx4 --verbs --memory-nodes 1 --ranks 8 --acquires 30 --objects 50",
+		"kv --memory-nodes 1 --lock cider,optimistic,spin,queue,combining,aware --objects 50 --acquires 200",
+		"kv --backend sim --machine cx6 --verbs --memory-nodes 1 --ranks 16 --acquires 50 --objects 500 --lock cider,queue --writers 1",
 		"index --backend sim --machine cx4 --verbs --memory-nodes 1 --ranks 8 --acquires 30 --objects 500 --writers 1",
 	} {
 		t.Run(args, func(t *testing.T) {
