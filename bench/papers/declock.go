@@ -23,7 +23,7 @@ var declock = Paper{
 	Testbed: "ConnectX-4, 8 compute nodes with 16 cores of 2 coroutines each, 1 memory node, 100,000 locks, Zipf 0.99, half of the acquires shared, " +
 		"one access with the lock held, where nothing else is said; here the model cx4 with verbs. " +
 		"declock is the queue of section 4, without the local locks of section 5.",
-	Experiments: []Experiment{
+	Experiments: append([]Experiment{
 		{
 			ID: "LF12a", Figure: "3, 12a", What: "Throughput by clients: 8 to 32 on one compute node, 256 on eight",
 			Flags: declockBed + declockLocks + zipf + half + " --locks 100000 --accesses 1",
@@ -109,7 +109,7 @@ var declock = Paper{
 				}, Gap: longQueue},
 			},
 		},
-	},
+	}, declockApps...),
 }
 
 // Reasons of gaps.
