@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	_ "github.com/rmalock/rmalock/alock"
 	_ "github.com/rmalock/rmalock/baseline"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"

@@ -207,3 +207,32 @@ func TestCalibrationALock(t *testing.T) {
 	}
 	check(t, rows)
 }
+
+// Section 6.2 of ALock: with 8 threads on each of 10 nodes, each connected to each, a NIC maintains
+// 1,280 queue pairs. A lock whose local ranks use the CPU does without those of a node to itself.
+func TestConnectionsOfALock(t *testing.T) {
+	const nodes, threads = 10, 8
+	for _, loopback := range []bool{true, false} {
+		all := make([]int, nodes)
+		for i := range all {
+			all[i] = threads
+		}
+		p := at(all...)
+		p.EachRank = true
+		net := network(t, load1(t, "cx3"), p)
+		for from := range nodes * threads {
+			for to := range nodes * threads {
+				if loopback || from/threads != to/threads {
+					net.Issue(0, from, to, rma.KindCompareAndSwap, 1, true)
+				}
+			}
+		}
+		want := 2 * threads * threads * nodes
+		if !loopback {
+			want -= 2 * threads * threads
+		}
+		if got := net.Live(0); got != want {
+			t.Errorf("loopback %v: %d connections at a NIC, want %d", loopback, got, want)
+		}
+	}
+}
