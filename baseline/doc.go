@@ -29,6 +29,7 @@
 //	retry-on-fail                        S 1 Get per poll                 retryonfail.go
 //	dslr-plus       DSLRPlus 1+1   1+1   1 Get per look         -         dslrplus.go
 //	drtm            DrTM     1+1   1+0   1 CAS per try          -         drtm.go
+//	ncosed          NCoSED   1+1   1+    a message              -         ncosed.go
 //	traditional     Traditional, messages to ranks that serve   -         traditional.go
 //	mpi-win-lock    WinLock  the MPI library's own              -         winlock.go
 //

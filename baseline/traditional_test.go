@@ -131,7 +131,7 @@ func served(c rma.Comm, info lock.Info) error {
 			return fmt.Errorf("lock %d: counted to %d, want %d, %w", id, v, want, err)
 		}
 	}
-	if err := tab.(lock.Checked).Idle(); err != nil {
+	if err := errors.Join(tab.(lock.Checked).Idle(), c.Barrier()); err != nil {
 		return err
 	}
 	// And once more after a collective call.

@@ -3,15 +3,15 @@ package lock
 // A Server is a table of which some ranks serve the others, which ask them for locks. A rank that
 // serves takes no lock, and answers requests while it is in Serve alone.
 //
-// Before a collective call all ranks leave the table: those that take locks call Serve once,
-// when they hold and want none, and those that serve call it until it returns false.
+// Before a collective call all ranks leave the table, when they hold and want no lock: they call
+// Serve until it returns false, as Leave does.
 type Server interface {
 	Table
 	// Serves reports whether the caller serves.
 	Serves() bool
-	// Serve waits for a request and answers it. It returns false when all ranks that take locks
-	// have called Serve since it last did so. Of a rank that takes locks it says that it wants no
-	// more of them, and returns false.
+	// Serve answers requests. It returns false when all ranks that take locks have called Serve
+	// since it last did so, by which they say that they want no more; a rank that takes locks, and
+	// that no other one asks, need not wait for them.
 	Serve() (more bool, err error)
 }
 
