@@ -10,20 +10,34 @@ import (
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// TestThreeRanks: all schedules of 3 ranks with 2 acquires in all modes, with a death at any
-// step and a reset after 2 and after 3 tickets.
-func TestThreeRanks(t *testing.T) {
+// TestDeep: schedules of 3 and 4 ranks in all modes, with deaths at any step and resets after few
+// tickets. Of searches that do not come to their end it logs how far they came.
+func TestDeep(t *testing.T) {
 	if !locktest.Deep() {
 		t.Skip("takes minutes: RMALOCK_DEEP is not set")
 	}
-	for _, countMax := range []int{2, 3} {
-		for _, writers := range []int{3, 2, 1, check.Mixed} {
-			for _, h := range []struct{ ticks, crashes int }{{1, 0}, {2, 0}, {3, 0}, {2, 1}, {4, 1}} {
-				p := check.Plan{Ranks: 3, Acquires: 2, Writers: writers, Ticks: h.ticks, Crashes: h.crashes, MaxDelay: 1, MemoryNodes: 1}
-				p.Info = variant("by add", dslr.Config{CountMax: countMax}, nil)
-				t.Run(fmt.Sprintf("COUNTMAX %d, %d writers, %d ticks, %d deaths", countMax, writers, h.ticks, h.crashes), func(t *testing.T) {
-					x := sim.Exhaustive(sim.Unbounded)
-					x.Limit = 2_000_000
+	for _, h := range []struct {
+		ranks, acquires, ticks, crashes, bound int
+	}{
+		{3, 1, 2, 1, sim.Unbounded},
+		{3, 2, 1, 0, sim.Unbounded},
+		{3, 2, 2, 1, 2},
+		{4, 1, 2, 1, 2},
+	} {
+		for _, countMax := range []int{2, 3} {
+			for writers := h.ranks; writers >= check.Mixed; writers-- {
+				if writers == 0 {
+					continue
+				}
+				p := check.Plan{
+					Ranks: h.ranks, Acquires: h.acquires, Writers: writers, MemoryNodes: 1,
+					Ticks: h.ticks, Crashes: h.crashes, MaxDelay: 1,
+					Info: variant("by add", dslr.Config{CountMax: countMax}, nil),
+				}
+				t.Run(fmt.Sprintf("%dx%d, %d writers, %d ticks, %d deaths, bound %d, COUNTMAX %d",
+					h.ranks, h.acquires, writers, h.ticks, h.crashes, h.bound, countMax), func(t *testing.T) {
+					x := sim.Exhaustive(h.bound)
+					x.Limit = 3_000_000
 					r := passes(t, p, x)
 					t.Logf("%d states, whole: %v", r.States, r.Whole)
 				})
