@@ -164,6 +164,7 @@ func TestSearchRandom(t *testing.T) {
 		{"deaths", check.Plan{Ranks: 6, Acquires: 3, Writers: check.Mixed, Ticks: 200, Crashes: 2, MaxDelay: 1, Guard: true}, params{"LEASE": "1us", "K": "2"}, 3000},
 		{"successors", check.Plan{Ranks: 4, Acquires: 3, Writers: check.Mixed, Ticks: 200, Crashes: 3, Rejoins: 3, MaxDelay: 1, Guard: true}, params{"LEASE": "1us", "K": "1"}, 3000},
 		{"tries", check.Plan{Ranks: 3, Acquires: 4, Writers: check.Mixed, Ticks: 60, MaxDelay: 1, Tries: true}, params{"LEASE": "1us", "TRIES": "2"}, 3000},
+		{"slow tries", check.Plan{Ranks: 4, Acquires: 3, Writers: check.Mixed, Seed: 1, Ticks: 20, MaxDelay: 1, Tries: true}, params{"LEASE": "1us", "TRIES": "2"}, 1500},
 	} {
 		for _, explore := range []struct {
 			name string

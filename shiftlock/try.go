@@ -27,7 +27,10 @@ func (t *Table) try(p *place) (bool, int64, error) {
 	p.word, p.told = p.entered(v), died.Get(v) != 0
 	if p.mode == lock.Shared {
 		in, err := t.admit(p)
-		return in, p.word, err
+		if in || err != nil {
+			return in, p.word, err
+		}
+		return t.try(p) // it has learnt too late that it was in, and left: the lock may be free
 	}
 	in := true
 	for in && err == nil && !t.inTime(p) {
