@@ -68,6 +68,9 @@ func (p *Plan) command() string {
 	if p.Guard {
 		b.WriteString(" --guard")
 	}
+	if p.CPUFar {
+		b.WriteString(" --apart")
+	}
 	if p.Topology != nil {
 		fmt.Fprintf(&b, " --topology %q", p.Topology.String())
 	}

@@ -66,6 +66,7 @@ func (o *checkOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.replay, "replay", "", "schedule to run, as a failure prints it")
 	f.BoolVar(&o.plan.Guard, "guard", false, "holders change and read words that the lock guards")
 	f.BoolVar(&o.plan.Tries, "tries", false, "a part of the acquires are TryLock, or end at a deadline")
+	f.BoolVar(&o.plan.CPUFar, "apart", false, "CPU atomics and network atomics on one word are not atomic with each other")
 	f.StringArrayVar(&o.stops, "stop", nil, "a rank stops: rank@step[+for][,lost]; may be given again")
 	f.IntVar(&o.plan.MemoryNodes, "memory-nodes", 0, "number of memory nodes, for locks that live there")
 	f.IntVar(&o.plan.Ticks, "ticks", 0, "how often the clock may advance; without, a lock that looks at it is an error")
