@@ -91,7 +91,7 @@ func (t *Table) acquireLocal(k *member) error {
 		return err
 	}
 	if fetch {
-		if err := t.prefetch(k); err != nil {
+		if err := t.prefetch(k, r.is(k.id, localExclusive)); err != nil {
 			return err
 		}
 	}

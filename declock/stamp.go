@@ -48,8 +48,8 @@ func (t *Table) earliest(k *member, from, end int64) (r remote) {
 }
 
 // prefetch reads the queue, and notes the earliest stamp in the local lock: section 5.3. If the lock
-// is being reset, the ranks of other nodes come first.
-func (t *Table) prefetch(k *member) error {
+// is being reset, the ranks of other nodes come first. exclusive: the node has the lock for a writer.
+func (t *Table) prefetch(k *member, exclusive bool) error {
 	header := t.locks.Get(k.home, k.disp)
 	t.locks.GetBulk(t.queue, k.home, t.entryAt(k, 0))
 	if err := t.locks.Flush(k.home); err != nil {
@@ -57,7 +57,11 @@ func (t *Table) prefetch(k *member) error {
 	}
 	h, v := &t.header, t.locks.Value(header)
 	q := &member{epoch: h.epoch.Get(v)}
-	found := t.earliest(q, t.firstWaiting(q, v), h.tail(v))
+	first := h.qhead.Get(v) + 1 // all behind a writer wait
+	if !exclusive {
+		first = t.firstWriter(q, v)
+	}
+	found := t.earliest(q, first, h.tail(v))
 	if h.rst.Get(v) != 0 {
 		found = remote{k.stamp - 1, true}
 	}
@@ -75,8 +79,8 @@ func (t *Table) prefetch(k *member) error {
 	return t.unlockLocal(&r)
 }
 
-// firstWaiting is the first index behind the holders: that of the first writer but a holder.
-func (t *Table) firstWaiting(k *member, v int64) int64 {
+// firstWriter is the index of the first writer behind readers that hold the lock.
+func (t *Table) firstWriter(k *member, v int64) int64 {
 	h := &t.header
 	for i := h.qhead.Get(v) + 1; i < h.tail(v); i++ {
 		e := t.queue[h.slot(i)]
