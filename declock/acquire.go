@@ -103,7 +103,11 @@ func (t *Table) wait(k *member, last int64) (bool, error) {
 				return false, err
 			}
 			if msgSought.Get(v) != 0 {
-				if err := t.restore(k, k.index); err != nil {
+				now, err := t.locks.GetFlush(k.home, k.disp)
+				if err == nil {
+					err = t.restore(k, k.index, now)
+				}
+				if err != nil {
 					return false, err
 				}
 			}

@@ -85,7 +85,7 @@ func (c *Config) validate(hosts, ranks int, node rma.Node) (header, error) {
 		return none, fmt.Errorf("declock: Config.EpochBits is %d, want 1 to %d: %w", c.EpochBits, maxEpochBits, lock.ErrConfig)
 	case c.Held < 1 || c.Held > maxHeld:
 		return none, fmt.Errorf("declock: Config.Held is %d, want 1 to %d: %w", c.Held, maxHeld, lock.ErrConfig)
-	case c.Policy >= policies || c.Bound < 0:
+	case c.Policy > LocalBound || c.Bound < 0:
 		return none, fmt.Errorf("declock: Config.Policy is %d and Bound %d, which do not exist: %w", c.Policy, c.Bound, lock.ErrConfig)
 	case c.LocalLocks < 1 || c.StampBits < 2 || c.StampBits > int(entryStamp.Bits):
 		return none, fmt.Errorf("declock: Config.LocalLocks is %d, want at least 1, and StampBits %d, want 2 to %d: %w",

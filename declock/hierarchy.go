@@ -25,7 +25,6 @@ const (
 	LocalPrefer
 	// LocalBound hands over inside the node Config.Bound times in a row.
 	LocalBound
-	policies
 )
 
 // acquireInNode takes the lock, and has it for a lease from its return on.

@@ -36,17 +36,14 @@ func (t *Table) search(k *member, index int64) (e int64, how age, err error) {
 }
 
 // restore writes entries again that may be overwritten: those a lap and more behind next, the
-// index of a reader that is told. To write an entry of a rank that has gone meanwhile
-// may overwrite one of another lap later, which is restored in turn.
-func (t *Table) restore(k *member, next int64) error {
+// index of a reader that is told. v is the header after that reader's entry was read. To write an
+// entry of a rank that has gone meanwhile may overwrite one of another lap later, which is
+// restored in turn.
+func (t *Table) restore(k *member, next, v int64) error {
 	h := &t.header
-	for {
-		v, err := t.locks.GetFlush(k.home, k.disp)
-		if err != nil || v&h.state != h.epoch.With(0, k.epoch) || h.tail(v) <= next+h.capacity {
-			return err
-		}
+	for v&h.state == h.epoch.With(0, k.epoch) && h.tail(v) > next+h.capacity {
 		first := h.tail(v)
-		err = t.waiting(k, func(rank, slot int, part int64) {
+		err := t.waiting(k, func(rank, slot int, part int64) {
 			if index := partIndex.Get(part); index >= next+h.capacity {
 				t.locks.Put(t.entryOf(k, rank, slot, part), k.home, t.entryAt(k, index))
 				first = min(first, index)
@@ -55,32 +52,42 @@ func (t *Table) restore(k *member, next int64) error {
 		if err != nil {
 			return err
 		}
+		if v, err = t.locks.GetFlush(k.home, k.disp); err != nil {
+			return err
+		}
 		next = first
 	}
+	return nil
 }
+
+// scanned is the number of ranks whose parts are read in one flush.
+const scanned = 32
 
 // waiting calls f for each rank that waits for the lock, and completes what f does.
 func (t *Table) waiting(k *member, f func(rank, slot int, part int64)) error {
-	defer clear(t.parts)
-	for rank := range t.c.Size() {
-		if rank == t.c.Rank() {
-			continue
-		}
-		t.ranks.GetBulk(t.parts, rank, t.partAt(0))
-		if err := t.ranks.Flush(rank); err != nil {
-			if unreachable(err) {
-				continue
+	if t.scan == nil {
+		t.scan = make([]int64, scanned*t.cfg.Held)
+	}
+	defer clear(t.scan)
+	for first := 0; first < t.c.Size(); first += scanned {
+		end := min(first+scanned, t.c.Size())
+		for rank := first; rank < end; rank++ {
+			if rank != t.c.Rank() {
+				t.ranks.GetBulk(t.scan[(rank-first)*t.cfg.Held:][:t.cfg.Held], rank, t.partAt(0))
 			}
+		}
+		if err := reachable(t.ranks.FlushAll()); err != nil {
 			return err
 		}
-		for slot, v := range t.parts {
+		for i, v := range t.scan[:(end-first)*t.cfg.Held] {
 			if partState.Get(v) == waiting && partLock.Get(v) == int64(k.id) {
-				f(rank, slot, v)
+				f(first+i/t.cfg.Held, i%t.cfg.Held, v)
 			}
 		}
 		if err := t.locks.Flush(k.home); err != nil {
 			return err
 		}
+		clear(t.scan)
 	}
 	return nil
 }

@@ -181,6 +181,9 @@ func TestErrata(t *testing.T) {
 		{"an entry is overwritten though there are more entries than ranks", laps, true, 3, errReset},
 	} {
 		t.Run(k.name, func(t *testing.T) {
+			if k.bound != sim.Unbounded && locktest.Quick() {
+				t.Skip("takes a while; see test-all")
+			}
 			k.plan.Info, k.plan.MemoryNodes = printed(k.ordered), 1
 			r, err := check.Run(k.plan, sim.Exhaustive(k.bound))
 			if err != nil {

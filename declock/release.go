@@ -111,7 +111,7 @@ func (t *Table) passReader(k *member, next, end, writers int64) error {
 		}
 		if writers--; writers == 0 {
 			if i == next { // case 4
-				return t.tell(k, e, false, t.earliest(k, next+1, end))
+				return t.tell(k, e, t.earliest(k, next+1, end))
 			}
 			return nil
 		}
@@ -134,7 +134,7 @@ func (t *Table) passWriter(k *member, next, end int64) error {
 		}
 	}
 	if writer == next { // case 4
-		return t.tell(k, t.queue[t.header.slot(next)], false, t.earliest(k, next+1, end))
+		return t.tell(k, t.queue[t.header.slot(next)], t.earliest(k, next+1, end))
 	}
 	behind := t.earliest(k, writer, end)
 	for i := next; i < writer; i++ { // case 5
@@ -143,13 +143,24 @@ func (t *Table) passWriter(k *member, next, end int64) error {
 			e, _, err = t.search(k, i)
 		}
 		if err == nil {
-			err = t.tell(k, e, how == lapped, behind)
+			t.send(k, e, how == lapped, behind)
+			if (i-next)%32 == 31 {
+				err = t.sent()
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return t.restore(k, next)
+	now := t.locks.Get(k.home, k.disp) // with the messages
+	if err := t.locks.Flush(k.home); err != nil {
+		return err
+	}
+	v := t.locks.Value(now)
+	if err := t.sent(); err != nil {
+		return err
+	}
+	return t.restore(k, next, v)
 }
 
 // row is look, and waits until the rank of an entry that is overwritten can be found.
@@ -209,9 +220,15 @@ func (t *Table) refetch(k *member, index int64) (gone bool, err error) {
 	}
 }
 
-// tell gives the lock to the rank of an entry. sought: the entry is not in the queue. behind is
-// the earliest stamp of the ranks that wait on.
-func (t *Table) tell(k *member, e int64, sought bool, behind remote) error {
+// tell gives the lock to the rank of an entry.
+func (t *Table) tell(k *member, e int64, behind remote) error {
+	t.send(k, e, false, behind)
+	return t.sent()
+}
+
+// send issues a grant. sought: the entry is not in the queue. behind is the earliest stamp of the
+// ranks that wait on.
+func (t *Table) send(k *member, e int64, sought bool, behind remote) {
 	t.count(func(s *Stats) *int64 { return &s.Messages })
 	m := t.message(k, entryGeneration.Get(e))
 	if k.died {
@@ -224,5 +241,8 @@ func (t *Table) tell(k *member, e int64, sought bool, behind remote) error {
 		m = msgStamp.With(msgStamped.With(m, 1), behind.stamp)
 	}
 	client := entryClient.Get(e)
-	return reachable(t.ranks.PutFlush(m, int(client/maxHeld), t.grantAt(int(client%maxHeld))))
+	t.ranks.Put(m, int(client/maxHeld), t.grantAt(int(client%maxHeld)))
 }
+
+// sent completes grants. A rank that is gone needs none.
+func (t *Table) sent() error { return reachable(t.ranks.FlushAll()) }

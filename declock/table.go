@@ -30,6 +30,7 @@ type Table struct {
 	all   [maxHeld]member
 	queue []int64 // a queue as it was read
 	parts []int64 // a rank's parts as they were read
+	scan  []int64 // those of several ranks, where that was ever needed
 }
 
 // Stats count what a rank does beside plain acquires and releases.
