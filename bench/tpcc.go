@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -19,6 +20,9 @@ import (
 // for Inside.
 type TPCC struct {
 	Warehouses int `json:"warehouses"` // of each host; 0 means 1
+	// Hosts is the number of hosts, where they are not all memory nodes or all ranks, as with a
+	// lock that some ranks serve; 0 means that they are.
+	Hosts int `json:"hosts,omitempty"`
 	// Scans is the share of transactions that scan the table Customer of a warehouse: section 6.4.
 	// A scan shares the table's lock for a time that is normal about Hold with a deviation of half
 	// of it, from half of Hold to twice. With Scans other transactions lock the table too, before
@@ -61,11 +65,16 @@ const (
 )
 
 // Table is the number of locks on so many hosts.
-func (w TPCC) Table(homes int) int { return homes * max(1, w.Warehouses) * tpccLocks }
+func (w TPCC) Table(homes int) int {
+	return cmp.Or(w.Hosts, homes) * max(1, w.Warehouses) * tpccLocks
+}
 
 // String is the fields that are not zero.
 func (w TPCC) String() string {
 	text := []string{fmt.Sprintf("tpcc, warehouses a host %d", max(1, w.Warehouses))}
+	if w.Hosts > 0 {
+		text = append(text, fmt.Sprintf("hosts %d", w.Hosts))
+	}
 	if w.Scans > 0 {
 		text = append(text, fmt.Sprintf("scans %.4g %%, hold %v", 100*w.Scans, w.Hold))
 		if w.Lease > 0 {
@@ -87,8 +96,8 @@ func (w TPCC) String() string {
 // Check reports what is wrong with the fields.
 func (w TPCC) Check(int) error {
 	switch {
-	case w.Warehouses < 0:
-		return fmt.Errorf("%d warehouses a host, want 1 or more: %w", w.Warehouses, ErrConfig)
+	case w.Warehouses < 0 || w.Hosts < 0:
+		return fmt.Errorf("%d warehouses on each of %d hosts, want 1 or more: %w", w.Warehouses, w.Hosts, ErrConfig)
 	case !(w.Scans >= 0 && w.Scans <= 1):
 		return fmt.Errorf("share of scans is %g, want 0 to 1: %w", w.Scans, ErrConfig)
 	case w.Scans > 0 && w.Hold <= 0:
@@ -105,11 +114,12 @@ func (w TPCC) Check(int) error {
 
 // Client draws transactions.
 func (w TPCC) Client(s Site) (Client, error) {
-	warehouses := s.Locks / tpccLocks / s.Homes
+	hosts := cmp.Or(w.Hosts, s.Homes)
+	warehouses := s.Locks / tpccLocks / hosts
 	if warehouses < 1 {
-		return nil, fmt.Errorf("%d locks at %d hosts, want %d for each warehouse: %w", s.Locks, s.Homes, tpccLocks, ErrConfig)
+		return nil, fmt.Errorf("%d locks at %d hosts, want %d for each warehouse: %w", s.Locks, hosts, tpccLocks, ErrConfig)
 	}
-	return &tpccClient{TPCC: w, rng: s.Rand, homes: s.Homes, warehouses: warehouses * s.Homes}, nil
+	return &tpccClient{TPCC: w, rng: s.Rand, homes: hosts, warehouses: warehouses * hosts}, nil
 }
 
 type tpccClient struct {

@@ -23,6 +23,7 @@ type clients struct {
 	inside, think []time.Duration
 	rates         []float64
 
+	hosts        int
 	warehouses   []int
 	scans, fails []float64 // percent
 	hold, slot   time.Duration
@@ -32,7 +33,7 @@ type clients struct {
 const tpcc = "tpcc"
 
 // tpccFlags are the flags of mode tpcc beside --inside and --think.
-var tpccFlags = []string{"warehouses", "scans", "hold", "slot", "fails"}
+var tpccFlags = []string{"warehouses", "hosts", "scans", "hold", "slot", "fails"}
 
 // clientFlags are the flags of clients.
 var clientFlags = []string{"keys", "locality", "together", "accesses", "inside", "think", "rate"}
@@ -48,6 +49,7 @@ func (l *clients) flags(cmd *cobra.Command) {
 	f.DurationSliceVar(&l.think, "think", []time.Duration{0}, "`times` between the release of locks and the next visit")
 	f.Float64SliceVar(&l.rates, "rate", nil, "`visits` that begin in a second, those of all ranks together (default: a closed loop)")
 	f.IntSliceVar(&l.warehouses, "warehouses", []int{1}, "mode tpcc: warehouses of each host of locks")
+	f.IntVar(&l.hosts, "hosts", 0, "mode tpcc: hosts of warehouses, with a lock that so many ranks serve (default: all memory nodes, or ranks)")
 	f.Float64SliceVar(&l.scans, "scans", []float64{0}, "mode tpcc: `percent` of transactions that scan a table")
 	f.DurationVar(&l.hold, "hold", 0, "mode tpcc: time that a scan shares its table's lock")
 	f.DurationVar(&l.slot, "slot", 0, "mode tpcc: lease of a slot; a scan takes as many slots as it needs (default: one)")
@@ -80,7 +82,7 @@ func (l *clients) checkTPCC(cmd *cobra.Command, s *bench.Sweep) error {
 	if cmd.Flags().Changed("locks") || cmd.Flags().Changed("writers") {
 		return fmt.Errorf("--locks and --writers go with the other modes: TPC-C says which locks there are, and which are shared")
 	}
-	out := []bench.TPCC{{}}
+	out := []bench.TPCC{{Hosts: l.hosts}}
 	out = bench.Each(out, l.warehouses, func(w *bench.TPCC, n int) { w.Warehouses = n })
 	out = bench.Each(out, l.scans, func(w *bench.TPCC, percent float64) {
 		if w.Scans = percent / 100; w.Scans > 0 {

@@ -32,6 +32,8 @@ type layout struct {
 	qps         string
 	coroutines  int
 	loopback    []string
+	servers     int
+	messages    []string
 
 	tree  *topo.Topology
 	model bench.Machine
@@ -54,6 +56,8 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.BoolVar(&l.maskedSwap, "masked-swap", false, "sim: with --verbs a swap is one operation, as a masked CAS, and no loop")
 	f.StringVar(&l.qps, "qps", string(bench.PerThread), "sim: connections to a node are of each thread, or shared per core or process; thread-pair: towards each thread there")
 	f.IntVar(&l.coroutines, "coroutines", 0, "sim: ranks that are coroutines of one core (default: each has a core)")
+	f.IntVar(&l.servers, "servers", 0, "sim: ranks, the last ones, whose CPU takes time for each message, as with --lock traditional:servers=N")
+	f.StringSliceVar(&l.messages, "messages", nil, "sim: windows whose Puts into other ranks' words are messages, such as those of --lock traditional")
 	f.StringSliceVar(&l.loopback, "loopback", nil, "sim: with --verbs, locks whose ranks reach the words of their own node through the NIC")
 	complete(cmd, "machine", bench.Machines()...)
 	complete(cmd, "qps", qpsNames()...)
@@ -62,7 +66,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 }
 
 // simulatedFlags go with the backend sim alone.
-var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "masked-swap", "qps", "coroutines", "loopback"}
+var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "masked-swap", "qps", "coroutines", "loopback", "servers", "messages"}
 
 func qpsNames() (names []string) {
 	for _, q := range bench.AllQPs() {
@@ -205,6 +209,12 @@ func (l *layout) where(backend string) string {
 	if q := bench.QPs(l.qps); q != bench.PerThread && q != "" {
 		text += ", connections per " + l.qps
 	}
+	if l.servers > 0 {
+		text += fmt.Sprintf(", servers: %d", l.servers)
+	}
+	if len(l.messages) > 0 {
+		text += ", messages of " + strings.Join(l.messages, " and ")
+	}
 	if len(l.loopback) > 0 {
 		text += ", loopback of " + strings.Join(l.loopback, " and ")
 	}
@@ -226,6 +236,9 @@ func (l *layout) virtual(ranks int) (bench.Virtual, error) {
 	}
 	v := l.setting()
 	v.Topology = tree
+	for r := ranks - l.servers; r < ranks; r++ {
+		v.Servers = append(v.Servers, r)
+	}
 	if l.poll != nil {
 		v.PauseFirst, v.PauseLast = l.poll[0], l.poll[1]
 	}
@@ -237,6 +250,7 @@ func (l *layout) setting() bench.Virtual {
 	return bench.Virtual{
 		Machine: l.model, Band: l.band, MemoryNodes: l.memoryNodes, Colocated: l.colocated,
 		Verbs: l.verbs, MaskedSwap: l.maskedSwap, QPs: bench.QPs(l.qps), Coroutines: l.coroutines, Loopback: l.loopback,
+		Messages: l.messages,
 	}
 }
 
