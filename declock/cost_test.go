@@ -108,8 +108,14 @@ func TestNoAllocations(t *testing.T) {
 	if rmatest.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
+	for _, policy := range []declock.Policy{declock.None, declock.TaskFair} {
+		noAllocations(t, policy)
+	}
+}
+
+func noAllocations(t *testing.T, policy declock.Policy) {
 	err := inproc.Run(1, func(c rma.Comm) error {
-		l, err := declock.New(c, declock.Config{Locks: 3})
+		l, err := declock.New(c, declock.Config{Locks: 3, Policy: policy})
 		if err != nil {
 			return err
 		}
@@ -161,6 +167,34 @@ func TestBadConfig(t *testing.T) {
 			return err
 		}
 		return errors.Join(l.Lock(background, 0, lock.Shared), l.Unlock(0, lock.Shared))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMemory: a lock takes 8 + 8 * capacity bytes at its home, and what a node has for 100,000
+// locks is at most 20 MB: section 5.1.
+func TestMemory(t *testing.T) {
+	const locks = 100_000
+	err := inproc.Job{Nodes: 2, PerNode: 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		l, err := declock.New(c, declock.Config{Locks: locks, Policy: declock.TaskFair, Lease: 60e9})
+		if err != nil {
+			return err
+		}
+		central, node := l.Bytes()
+		if want := locks * (8 + 8*2); central != want+8 { // and the word of Synchronise
+			return fmt.Errorf("the locks take %d bytes, want %d", central, want)
+		}
+		if node > 20_000_000 {
+			return fmt.Errorf("a node takes %d bytes", node)
+		}
+		for range 2 {
+			if err := l.Synchronise(); err != nil {
+				return err
+			}
+		}
+		return errors.Join(l.Lock(background, 7, lock.Exclusive), l.Unlock(7, lock.Exclusive))
 	})
 	if err != nil {
 		t.Error(err)

@@ -65,6 +65,47 @@ func TestHierarchy(t *testing.T) {
 	}
 }
 
+// TestNodeDies: with a hierarchy the ranks of a node die together, one with the lock and one that
+// waits for it. Those of other nodes go on, and the first is told.
+func TestNodeDies(t *testing.T) {
+	t.Parallel() // it mostly waits
+	told := make(chan bool, 100)
+	err := inproc.Job{Nodes: 3, PerNode: 2, MemoryNodes: 1, MayDie: true}.Run(func(c rma.Comm) error {
+		l, err := declock.New(c, declock.Config{Policy: declock.PhaseFair, Lease: 300e6})
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			err = l.Lock(background, 0, lock.Exclusive)
+		}
+		if err := errors.Join(err, c.Barrier()); err != nil {
+			return err
+		}
+		if c.Node().Index == 0 {
+			return rma.ErrDied
+		}
+		for i := range 5 {
+			mode := lock.Mode(i % 2)
+			err := l.Lock(background, 0, mode)
+			if errors.Is(err, lock.ErrOwnerDied) {
+				told <- true
+			} else if err != nil {
+				return err
+			}
+			if err := l.Unlock(0, mode); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if len(told) == 0 {
+		t.Error("no rank is told that a holder died")
+	}
+}
+
 // TestResets: ranks that write and read count right while the locks are reset all the time.
 func TestResets(t *testing.T) {
 	for name, cfg := range map[string]declock.Config{

@@ -17,3 +17,12 @@ func (t *Table) Waits(rank, id int) bool {
 	state, err := t.part(rank, id)
 	return err == nil && state == waiting && written > 0
 }
+
+// Bytes is the memory of the locks at a host, and of a node's ranks.
+func (t *Table) Bytes() (central, node int) {
+	spec := t.locks.Spec()
+	for _, w := range []interface{ Words() int }{t.ranks.Spec(), t.near.Spec()} {
+		node += 8 * w.Words() * len(t.c.Node().Ranks)
+	}
+	return 8 * spec.Words(), node
+}

@@ -170,3 +170,27 @@ func machine(t *testing.T, text string) *topo.Topology {
 	}
 	return m
 }
+
+// TestSearchMany: 64 ranks on 8 nodes, with and without local locks.
+func TestSearchMany(t *testing.T) {
+	if locktest.Quick() {
+		t.Skip("takes a while; see test-all")
+	}
+	executions := int64(60)
+	if locktest.Deep() {
+		executions = 300
+	}
+	for _, policy := range []string{"none", "ts-tf", "ts-pf"} {
+		for _, explore := range []struct {
+			name string
+			s    sim.Scheduler
+		}{{"random", sim.Random(1, 0, executions)}, {"pct", sim.PCT(1, 3, 0, executions)}} {
+			t.Run(policy+"/"+explore.name, func(t *testing.T) {
+				t.Parallel()
+				plan := check.Plan{Ranks: 64, Acquires: 3, Writers: check.Mixed, Seed: 1, Guard: true, Ticks: 2000, MaxSteps: 5_000_000}
+				plan.Topology = machine(t, "node:8 core:8")
+				search(t, plan, params{"POLICY": policy}, explore.s)
+			})
+		}
+	}
+}
