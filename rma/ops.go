@@ -86,6 +86,23 @@ func (w *Window) GetBulk(dst []int64, target, disp int) {
 	w.issue(Operation{Kind: KindGetBulk, Target: target, Disp: disp, Data: dst})
 }
 
+// Buffer gives zeroed memory for bulk operations on this window. From it PutBulk writes, and into
+// it GetBulk reads, without a copy where a device needs memory that is registered with it
+// (rma/verbs); elsewhere it is ordinary memory. Parts of it may be used as well. It is the
+// caller's until Free, and must not be touched after. Its errors wrap ErrFreed, ErrDisp or
+// ErrMemory.
+func (w *Window) Buffer(words int) ([]int64, error) {
+	switch {
+	case w.t == nil:
+		return nil, fmt.Errorf("rma: window %q: Buffer: %w", w.spec.Name, ErrFreed)
+	case words < 1:
+		return nil, fmt.Errorf("rma: window %q: a buffer of %d words, want at least 1: %w", w.spec.Name, words, ErrDisp)
+	case w.buffer != nil:
+		return w.buffer(words)
+	}
+	return make([]int64, words), nil
+}
+
 // Flush completes all operations that this handle issued to target: their results
 // may be read, their effects are visible to every rank. It returns the first error
 // since the last flush. Listing 1, line 22.

@@ -34,6 +34,7 @@ type Window struct {
 	spec           Spec
 	layout         layout
 	caps           Caps
+	buffer         func(words int) ([]int64, error) // of Config
 }
 
 // An access is what the CPU does to a word of its node; a set of them.
@@ -66,6 +67,10 @@ type Config struct {
 	Base           unsafe.Pointer // words of the first of Node().Ranks in node memory; nil for none
 	Stride         uintptr        // bytes from one node-mate's words to the next one's
 	Oversubscribed bool           // the ranks of the node are more than the cores they may use
+
+	// Buffer gives memory that the device reaches, until the window is freed; nil where any
+	// memory will do.
+	Buffer func(words int) ([]int64, error)
 }
 
 // New makes the handle of one rank. It is for backends; users call Comm.Allocate.
@@ -73,7 +78,7 @@ func New(c Config) *Window {
 	w := &Window{
 		base: c.Base, stride: c.Stride, words: uint(c.Spec.Words()), t: c.T,
 		size: c.Comm.Size(), rank: c.Comm.Rank(), mem: c.Base, node: c.Comm.Node(), spec: c.Spec, caps: c.Caps,
-		oversubscribed: c.Oversubscribed,
+		oversubscribed: c.Oversubscribed, buffer: c.Buffer,
 	}
 	w.layout = newLayout(&w.spec)
 	if c.Spec.Hosts == MemoryNodes {
@@ -131,7 +136,7 @@ func Decorate(w *Window, wrap func(Transport) Transport) *Window {
 	}
 	return &Window{
 		words: w.words, t: t, size: w.size, rank: w.rank, node: w.node, spec: w.spec, layout: w.layout, caps: caps,
-		oversubscribed: w.oversubscribed,
+		oversubscribed: w.oversubscribed, buffer: w.buffer,
 	}
 }
 

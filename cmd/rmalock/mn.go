@@ -35,7 +35,7 @@ func newMN() *cobra.Command {
 	f.IntVar(&cfg.Slots, "clients", 64, "slots for clients that come and go")
 	f.StringVar(&token, tokenFlag, "", "file with the secret that peers must know; without it any peer may come in")
 	f.StringVar(&cfg.Device, "device", "", "RDMA device; default: the first that can be used")
-	f.DurationVar(&cfg.Patience, "patience", 0, "how long the machine of a peer may be silent before the peer counts as gone; default: 600ms")
+	f.DurationVar(&cfg.Patience, "patience", 0, "how long the machine of a peer may be silent before the peer counts as gone; default: 500ms")
 	f.BoolVar(&json, "json", false, "print the status as JSON, a line at the start and one at the end")
 	cmd.Long = text("mn")
 	return cmd

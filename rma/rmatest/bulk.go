@@ -12,6 +12,7 @@ var bulkChecks = []check{
 	{"Bulk/AcrossRegions", checkBulkRegions},
 	{"Bulk/WithWords", checkBulkWords},
 	{"Bulk/WholeWords", checkWholeWords},
+	{"Bulk/Buffers", checkBuffers},
 }
 
 // checkBulk: lengths from one word to thousands, on words of every class.
@@ -30,6 +31,48 @@ func checkBulk(p *Probe) {
 			})
 		}
 		p.Meet()
+	}
+	p.Close(w)
+}
+
+// checkBuffers: memory of the window's own, whole and in parts, beside memory of the
+// caller's.
+func checkBuffers(p *Probe) {
+	const n = 3000
+	w := p.Open(rma.DataSpec("buffers", n))
+	if w == nil {
+		return
+	}
+	out, err := w.Buffer(n)
+	p.OK(err)
+	in, err := w.Buffer(n + 1)
+	p.OK(err)
+	_, err = w.Buffer(0)
+	p.Is("a buffer of no words", err, rma.ErrDisp)
+	target := (p.Rank() + 1) % p.Size()
+	p.Meet()
+	if len(out) == n && len(in) == n+1 {
+		for i := range out {
+			p.Equal("a new buffer's word", out[i], 0)
+			out[i] = int64(p.Rank()+1)<<32 + int64(i)
+		}
+		w.PutBulk(out, target, 0)
+		p.OK(w.Flush(target))
+		w.PutBulk(out[:3], target, 7) // parts, one of them of the same words
+		w.Fence(target)
+		w.GetBulk(in[1:], target, 0)
+		p.OK(w.Flush(target))
+		copy(out[7:10], out[:3])
+		if !slices.Equal(out, in[1:]) {
+			p.Failf("a buffer does not come back as it went")
+		}
+		mixed := make([]int64, 5) // memory of the caller's own beside a buffer
+		w.GetBulk(mixed, target, n-5)
+		w.GetBulk(in[:5], target, n-5)
+		p.OK(w.Flush(target))
+		if !slices.Equal(mixed, out[n-5:]) || !slices.Equal(mixed, in[:5]) {
+			p.Failf("a buffer and other memory differ: %v, %v, want %v", in[:5], mixed, out[n-5:])
+		}
 	}
 	p.Close(w)
 }

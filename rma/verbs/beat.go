@@ -14,8 +14,8 @@ import (
 // disappears is noticed within a second, and a process that is busy or stopped is none that is
 // gone: its kernel answers.
 const (
-	beat            = 250 * time.Millisecond
-	defaultPatience = 600 * time.Millisecond
+	beat            = 200 * time.Millisecond
+	defaultPatience = 500 * time.Millisecond
 	leastPatience   = 100 * time.Millisecond
 )
 

@@ -16,6 +16,14 @@ const longest = 1 << 17
 
 // bulk fills in a bulk operation. It reports false if that is over already, or cannot be.
 func (t *transport) bulk(q *issued, c *C.nic_op) bool {
+	if c.kind = C.NIC_READ; q.Kind == rma.KindPutBulk {
+		c.kind = C.NIC_WRITE
+	}
+	if s := t.registered(q.Data); s != nil && len(q.Data) <= int(t.n.nic.d.way.max_message/8) {
+		c.local, c.local_key = C.uint64_t(uintptr(unsafe.Pointer(unsafe.SliceData(q.Data)))), s.region.m.lkey
+		c.bytes = C.uint32_t(len(q.Data) * 8)
+		return true
+	}
 	if len(q.Data) > longest {
 		t.pieces(q.Operation)
 		return false
@@ -27,11 +35,31 @@ func (t *transport) bulk(q *issued, c *C.nic_op) bool {
 	}
 	q.buffer = buffer
 	c.local, c.local_key, c.bytes = C.uint64_t(uintptr(buffer)), key, C.uint32_t(len(q.Data)*8)
-	if c.kind = C.NIC_READ; q.Kind == rma.KindPutBulk {
-		c.kind = C.NIC_WRITE
+	if q.Kind == rma.KindPutBulk {
 		copy(unsafe.Slice((*int64)(buffer), len(q.Data)), q.Data)
 	}
 	return true
+}
+
+// buffer makes registered memory of the window's user.
+func (t *transport) buffer(words int) ([]int64, error) {
+	s, err := t.n.newStage(words * 8)
+	if err != nil {
+		return nil, err
+	}
+	t.buffers = append(t.buffers, s)
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s.memory))), words), nil
+}
+
+// registered is the buffer that has all of some words, or nil.
+func (t *transport) registered(data []int64) *stage {
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
+	for _, s := range t.buffers {
+		if at := uintptr(unsafe.Pointer(unsafe.SliceData(s.memory))); from >= at && from+uintptr(len(data))*8 <= at+uintptr(len(s.memory)) {
+			return s
+		}
+	}
+	return nil
 }
 
 // pieces does a bulk operation that is too long for one, at once.

@@ -109,7 +109,7 @@ func (c *Client) Allocate(spec rma.Spec) (*rma.Window, error) {
 		return nil, err
 	}
 	t.now, t.free = c.Now, func() error { return nil }
-	w := rma.Config{Comm: c, Spec: spec, Caps: rma.Caps{Transport: c.Describe(), FarRanks: true, CPUReads: true}}
+	w := rma.Config{Comm: c, Spec: spec, Caps: rma.Caps{Transport: c.Describe(), FarRanks: true, CPUReads: true}, Buffer: t.buffer}
 	if w.Oversubscribed = runtime.GOMAXPROCS(0) == 1; w.Oversubscribed {
 		t.polls = pollsCrowded
 	}

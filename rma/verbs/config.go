@@ -22,7 +22,7 @@ type Config struct {
 	Device      string   // name of the RDMA device; "" for the first that can be used
 
 	// Patience is how long a memory node's machine may be silent before it counts as gone; 0 for
-	// 600 ms.
+	// 500 ms.
 	Patience time.Duration
 
 	// A job of several processes meets at the first memory node, under the job's name.
@@ -49,7 +49,7 @@ func FromEnvironment() (Config, error) {
 	}
 	if s := os.Getenv("RMALOCK_PATIENCE"); s != "" {
 		if c.Patience, err = time.ParseDuration(s); err != nil {
-			return c, fmt.Errorf("verbs: RMALOCK_PATIENCE is %q, want a time as 600ms or 2s: %w", s, rma.ErrRefused)
+			return c, fmt.Errorf("verbs: RMALOCK_PATIENCE is %q, want a time as 500ms or 2s: %w", s, rma.ErrRefused)
 		}
 	}
 	return c, c.launched()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -510,4 +511,36 @@ func TestOneKindOfAtomics(t *testing.T) {
 		}
 		return errors.Join(w.Free(), m.Free())
 	}))
+}
+
+// TestBuffersAreNotCopied: from and to a window's buffer the card moves data itself, in one
+// operation, and the package registers no memory for a copy.
+func TestBuffersAreNotCopied(t *testing.T) {
+	needDevice(t)
+	const n = 200_000
+	one(t, memoryNodes(t, 1, 1<<19), func(c rma.Comm) {
+		w, err := c.Allocate(far("w", n))
+		require.NoError(t, err)
+		b, err := w.Buffer(2 * n)
+		require.NoError(t, err)
+		out, in := b[:n], b[n:]
+		for i := range out {
+			out[i] = int64(i) * 3
+		}
+		bytes, before := verbs.InUse()["bytes"], verbs.CountsOf(c, false)
+		w.PutBulk(out, 0, n)
+		w.Fence(0)
+		w.GetBulk(in, 0, n)
+		require.NoError(t, w.Flush(0))
+		after := verbs.CountsOf(c, false)
+		require.True(t, slices.Equal(in, out))
+		require.Equal(t, bytes, verbs.InUse()["bytes"])
+		require.EqualValues(t, 2, after.Operations-before.Operations)
+		require.EqualValues(t, 1, after.Doorbells-before.Doorbells)
+		require.Zero(t, testing.AllocsPerRun(10, func() {
+			w.GetBulk(in, 0, n)
+			_ = w.Flush(0)
+		}))
+		require.NoError(t, w.Free())
+	})
 }

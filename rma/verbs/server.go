@@ -22,7 +22,7 @@ type NodeConfig struct {
 	Token  []byte // the secret that peers must know; nil for none
 	Device string // name of the RDMA device; "" for the first that can be used
 
-	// Patience is how long a peer's machine may be silent before it counts as gone; 0 for 600 ms.
+	// Patience is how long a peer's machine may be silent before it counts as gone; 0 for 500 ms.
 	Patience time.Duration
 }
 

@@ -51,7 +51,8 @@ type transport struct {
 	spare   uint64 // words of the handle that no operation has
 	staged  int    // words of stage that operations have
 	stages  []*stage
-	err     error // of an operation that could not be issued
+	buffers []*stage // of Window.Buffer
+	err     error    // of an operation that could not be issued
 
 	early rma.Results // of operations that a long bulk operation has completed
 	got   uint64      // those of early that no Flush has taken yet
@@ -61,7 +62,7 @@ type transport struct {
 type issued struct {
 	rma.Operation
 	word   int8           // of the handle, for an operation on one word
-	buffer unsafe.Pointer // of a bulk operation
+	buffer unsafe.Pointer // of a bulk operation that is copied, else nil
 }
 
 func newTransport(n *node, l *life, hosts []host) (*transport, error) {
@@ -78,7 +79,7 @@ func (t *transport) Issue(o rma.Operation) {
 	}
 	i := t.pending
 	q := &t.issued[i]
-	q.Operation, q.word = o, -1
+	q.Operation, q.word, q.buffer = o, -1, nil
 	c := &t.h.ops[i]
 	*c = C.nic_op{
 		remote: C.uint64_t(t.hosts[o.Target].place.Address) + C.uint64_t(o.Disp)*8, key: C.uint32_t(t.hosts[o.Target].place.Key),
@@ -317,7 +318,9 @@ func (t *transport) result(q *issued, c *C.nic_op, r *rma.Results, swap bool) {
 			t.got |= 1 << q.Slot
 		}
 	case rma.KindGetBulk:
-		copy(q.Data, unsafe.Slice((*int64)(q.buffer), len(q.Data)))
+		if q.buffer != nil {
+			copy(q.Data, unsafe.Slice((*int64)(q.buffer), len(q.Data)))
+		}
 	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk, rma.Kinds:
 	}
 }
@@ -362,7 +365,7 @@ func (t *transport) Wake(int) {}
 
 func (t *transport) Free() error {
 	err := t.free()
-	for _, s := range t.stages {
+	for _, s := range append(t.stages, t.buffers...) {
 		err = errors.Join(err, s.close())
 	}
 	t.n.giveHandle(t.piece)

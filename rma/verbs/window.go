@@ -185,7 +185,7 @@ func (c *comm) window(spec rma.Spec, s *segment, hosts []host, free func() error
 		t.polls = pollsCrowded
 	}
 	w := rma.Config{
-		Comm: c, Spec: spec, Oversubscribed: c.crowded(),
+		Comm: c, Spec: spec, Oversubscribed: c.crowded(), Buffer: t.buffer,
 		Caps: rma.Caps{Transport: c.Describe(), FarRanks: true, CPUReads: true},
 	}
 	if s != nil {
