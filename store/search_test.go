@@ -8,7 +8,7 @@ import (
 
 	_ "github.com/rmalock/rmalock/baseline"
 	_ "github.com/rmalock/rmalock/dmcs"
-	_ "github.com/rmalock/rmalock/dslr"
+	"github.com/rmalock/rmalock/dslr"
 	"github.com/rmalock/rmalock/internal/kvtest"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
@@ -78,7 +78,10 @@ func look(t *testing.T, p kvtest.Plan, s sim.Scheduler) {
 	if f := r.Failure; f != nil {
 		t.Fatalf("%v\n%s", f, p.Trace(f.Schedule))
 	}
-	t.Logf("%d states, %d executions", r.States, r.Stats.Executions+r.Stats.Cut)
+	if r.Stats.OutOfTicks > r.Stats.Executions/10 {
+		t.Errorf("%d of %d executions ran out of ticks", r.Stats.OutOfTicks, r.Stats.Executions)
+	}
+	t.Logf("%d states, %d executions, longest %d", r.States, r.Stats.Executions+r.Stats.Cut, r.Stats.Longest)
 }
 
 // TestSearch: all schedules of two and three clients on one object, under locks with and without
@@ -124,6 +127,25 @@ func TestSearchRandom(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestSearchDeath: a client dies at any step of a set, under a lock that recovers. Where sizes are
+// not fixed the others find the old object or the new one.
+func TestSearchDeath(t *testing.T) {
+	for _, s := range []sim.Scheduler{sim.Random(1, 0, locktest.Draws(1500)), sim.PCT(1, 3, 0, locktest.Draws(1500))} {
+		p := plan(t, "dslr", 0, 3)
+		p.Scripts = []string{"g0 g0 s0 g0", "s0 s0 d0", "s0 g0"}
+		p.Search.Ticks, p.Search.Crashes, p.Search.MaxDelay = 400, 1, 1
+		p.Open = func(c rma.Comm) (kvtest.Map, error) {
+			locks, err := dslr.New(c, dslr.Config{Lease: 20_000, BackoffFirst: -1, BackoffLast: -1})
+			if err != nil {
+				return nil, err
+			}
+			s, err := New(c, Config{Objects: 1, Locks: locks, Most: 24, Words: 1 << 10})
+			return asMap{s, locks}, err
+		}
+		look(t, p, s)
 	}
 }
 
