@@ -155,16 +155,16 @@ func TestSearchShared(t *testing.T) {
 			locktest.RunWhole(t, p, k.bound)
 		})
 	}
-	for name, s := range map[string]sim.Scheduler{
-		"random": sim.Random(1, 0, locktest.Draws(600)), "pct": sim.PCT(1, 3, 0, locktest.Draws(600)),
-	} {
-		for _, tries := range []bool{false, true} {
+	machine, err := topo.Parse("node:4 core:4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tries := range []bool{false, true} {
+		for name, s := range map[string]sim.Scheduler{
+			"random": sim.Random(1, 0, locktest.Draws(600)), "pct": sim.PCT(1, 3, 0, locktest.Draws(600)),
+		} {
 			t.Run(fmt.Sprintf("%s/16/tries %v", name, tries), func(t *testing.T) {
 				t.Parallel()
-				machine, err := topo.Parse("node:4 core:4")
-				if err != nil {
-					t.Fatal(err)
-				}
 				locktest.RunPlan(t, check.Plan{
 					Info: with(alock.Config{Shared: true, LocalBudget: 1, RemoteBudget: 2}, 0), Ranks: 16, Acquires: 3, Writers: check.Mixed,
 					Topology: machine, CPUFar: true, Guard: true, Tries: tries, Seed: 1,
