@@ -27,7 +27,8 @@ type Config struct {
 	// 16. One more is lock.ErrTooManyHeld.
 	Held int
 	// Lease is how long, in nanoseconds, a holder is not taken for dead though it calls no
-	// method of the table; 0 means 10 ms, less than 0 for ever: then no rank may die.
+	// method of the table; 0 means 25 ms, less than 0 for ever: then no rank may die. After two leases
+	// others take it for dead, as after the 50 ms of the public code.
 	Lease int64
 	// Policy says how the ranks of a node share a lock; the default is None. With another one
 	// the ranks of a node live and die together.
@@ -69,7 +70,7 @@ func (c *Config) validate(hosts, ranks int, node rma.Node) (header, error) {
 		c.Held = 16
 	}
 	if c.Lease == 0 {
-		c.Lease = int64(10 * time.Millisecond)
+		c.Lease = int64(25 * time.Millisecond)
 	}
 	var none header
 	switch {
@@ -112,7 +113,7 @@ func init() {
 			{Name: "BOUND", Help: "hand-overs inside a node in a row with POLICY=bound; default 4"},
 			{Name: "LOCALS", Help: "local locks of a node; default 131072"},
 			{Name: "STAMP", Help: "bits of a timestamp, 2 to 16, the default"},
-			{Name: "LEASE", Help: "how long a holder is not taken for dead, as in 10ms, the default; off: no rank may die"},
+			{Name: "LEASE", Help: "how long a holder is not taken for dead, as in 25ms, the default; off: no rank may die"},
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) { return New(c, Config{Locks: n, Home: home}) },
 		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
