@@ -78,7 +78,7 @@ func look(t *testing.T, p kvtest.Plan, s sim.Scheduler) {
 	if f := r.Failure; f != nil {
 		t.Fatalf("%v\n%s", f, p.Trace(f.Schedule))
 	}
-	if r.Stats.OutOfTicks > r.Stats.Executions/10 {
+	if r.States == 0 && r.Stats.OutOfTicks > r.Stats.Executions/10 { // an exhaustive search tries every tick
 		t.Errorf("%d of %d executions ran out of ticks", r.Stats.OutOfTicks, r.Stats.Executions)
 	}
 	t.Logf("%d states, %d executions, longest %d", r.States, r.Stats.Executions+r.Stats.Cut, r.Stats.Longest)
