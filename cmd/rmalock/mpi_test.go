@@ -69,7 +69,7 @@ func TestMPIOutputClosed(t *testing.T) {
 
 func TestMPIResultsComeFromRankZero(t *testing.T) {
 	for _, name := range append(locks(t), "atomic") {
-		if info, err := lock.Lookup(name); err == nil && info.Serves {
+		if info, err := lock.Lookup(name); err == nil && info.Serves || name == "drtm" {
 			m := mpirun(t, "3", "bench", "--mode", "wcsb", "--acquires", "100", "--lock", name, "--json").good(t).object(t)
 			if m["lock"] != name {
 				t.Errorf("%s: result %v", name, m)
@@ -80,7 +80,7 @@ func TestMPIResultsComeFromRankZero(t *testing.T) {
 		if name == mpiOnly { // MPICH's takes milliseconds per acquire when ranks outnumber cores
 			ranks, scale = "2", "4"
 		}
-		m := mpirun(t, ranks, "dht", "--scale", scale, "--lock", name, "--json").good(t).object(t)
+		m := mpirun(t, ranks, "dht", "--scale", scale, "--lock", steady(name), "--json").good(t).object(t)
 		if m["verified"] != true || fmt.Sprint(m["ranks"]) != ranks || !strings.Contains(m["transport"].(string), mpi.Library) {
 			t.Errorf("%s: result %v", name, m)
 		}
