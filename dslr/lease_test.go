@@ -294,3 +294,34 @@ func TestUpgradeGivesUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUpdateBeforeReader: an update lock that is released before a reader which came earlier takes
+// nothing from it.
+func TestUpdateBeforeReader(t *testing.T) {
+	err := inproc.Run(2, func(c rma.Comm) error {
+		locks, err := dslr.New(c, dslr.Config{Updates: true, Lease: 60e9})
+		if err != nil {
+			return err
+		}
+		m := locks.Mutex(0).(*dslr.Mutex)
+		if c.Rank() == 0 {
+			err = m.RLock(background)
+		}
+		if err := errors.Join(err, c.Barrier()); err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			err = errors.Join(m.ULock(background), m.UUnlock())
+		}
+		if err := errors.Join(err, c.Barrier()); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			return errors.Join(m.RUnlock(), locks.Idle())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

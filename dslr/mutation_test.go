@@ -3,6 +3,7 @@ package dslr_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/rmalock/rmalock/check"
@@ -102,12 +103,30 @@ func upgrades(c rma.Comm, t *dslr.Table) lock.Table {
 
 func slots(c rma.Comm, t *dslr.Table) lock.Table { return several{t, 1 + c.Rank()%2} }
 
-// TestMutants: DSLR with a mistake does not pass.
+// TestMutants: DSLR with a mistake does not pass. It takes as many schedules as tell those that
+// others make up for by a lease from those that do harm.
 func TestMutants(t *testing.T) {
-	locktest.RunMutantsOf(t, 12, equivalent(), variant("dslr", dslr.Config{CountMax: 3}, nil),
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	e := check.Effort{Budget: 300, Every: 8}
+	if locktest.Deep() {
+		e.Every = 1
+	}
+	s, err := check.SurveyMutants(e, equivalent(), variant("dslr", dslr.Config{CountMax: 3}, nil),
 		variant("dslr, exact, by CAS", dslr.Config{CountMax: 2, Reset: dslr.ResetExact, Release: dslr.ReleaseByCAS}, nil),
 		variant("dslr, upgrades", dslr.Config{CountMax: 4, Updates: true}, upgrades),
 		variant("dslr, slots", dslr.Config{CountMax: 4, MaxSlots: 2}, slots))
+	if s != nil {
+		var b strings.Builder
+		if err := s.WriteText(&b); err != nil {
+			t.Error(err)
+		}
+		t.Log("\n" + b.String())
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // equivalent are mistakes that are none, or only cost time, and some that are not caught.
@@ -118,31 +137,39 @@ func equivalent() []check.Equivalent {
 		stays   = "the draw stays on the frozen word and goes with its reset; not caught: it takes as many as a counter has room for"
 		late    = "the ticket, or the word, is then as a dead rank leaves it: others wait for two leases"
 		drained = "all tickets are released there, and what is lost are draws that their ranks take back; not caught: it takes another rank that forces the same reset at that moment"
-		rare    = "not caught in the time: the rank learns too late that its ticket is served, and meanwhile another one passes it over"
-		again   = "not caught in the time: a try that loses its first CompareAndSwap"
+		rare    = "not caught: the rank learns too late that its ticket is served, and meanwhile another one passes it over; with 6,000 schedules three of four are"
+		again   = "not caught: a try that loses its first CompareAndSwap"
+		looks   = "not caught: the rank resets, has waited for two leases, and meanwhile another one resets"
 	)
-	const lockWord, afterWait, afterFlush = "CompareAndSwap dslr.LOCK", "Await dslr.LOCK", "Flush of "
-	afterSwap, afterAdd, afterGet := afterFlush+"CompareAndSwap", afterFlush+"FetchAndOp", afterFlush+"Get"
+	const (
+		waits, swaps                  = "Await dslr.LOCK", "CompareAndSwap dslr.LOCK"
+		afterSwap, afterAdd, afterGet = "Flush of CompareAndSwap", "Flush of FetchAndOp", "Flush of Get"
+	)
 	return []check.Equivalent{
-		{Phase: check.Acquiring, Step: "Await dslr.LOCK", Mutation: check.AnyChange, Why: pace},
-		{Phase: check.Releasing, Step: "Await dslr.LOCK", Mutation: check.AnyChange, Why: pace},
-		{Phase: check.Acquiring, Step: "Await dslr.LOCK", Before: afterFlush, Mutation: check.NoWait, Why: pace},
-		{Phase: check.Releasing, Step: "Await dslr.LOCK", Before: afterFlush, Mutation: check.NoWait, Why: pace},
-		{Phase: check.Releasing, Step: "Await dslr.LOCK", Before: afterWait, Mutation: check.NoWait, Writers: true, Why: pace},
+		{Phase: check.Acquiring, Step: waits, Mutation: check.AnyChange, Why: pace},
+		{Phase: check.Releasing, Step: waits, Mutation: check.AnyChange, Why: pace},
+		{Phase: check.Acquiring, Step: waits, Before: afterAdd, Mutation: check.NoWait, Why: pace},
+		{Phase: check.Acquiring, Step: waits, Before: afterGet, Mutation: check.NoWait, Why: pace},
+		{Phase: check.Acquiring, Step: waits, Before: afterSwap, Mutation: check.NoWait, Readers: true, Why: pace},
+		{Phase: check.Releasing, Step: waits, Mutation: check.NoWait, Why: pace},
 		{Phase: check.Trying, Step: "Flush of Get", Mutation: check.NoFlush, Why: guess},
-		{Phase: check.Acquiring, Step: lockWord, Before: afterAdd, Mutation: check.Trusting, Why: stays},
-		{Phase: check.Acquiring, Step: lockWord, Before: afterWait, Mutation: check.Trusting, Why: late},
-		{Phase: check.Acquiring, Step: lockWord, Before: afterWait, Mutation: check.Torn, Writers: true, Why: rare},
-		{Phase: check.Trying, Step: lockWord, Before: afterSwap, Mutation: check.Torn, Writers: true, Why: again},
-		{Phase: check.Trying, Step: lockWord, Before: afterSwap, Mutation: check.Blind, Writers: true, Why: again},
-		{Phase: check.Releasing, Step: lockWord, First: true, Mutation: check.Trusting, Writers: true, Why: late},
-		{Phase: check.Releasing, Step: lockWord, Before: afterSwap, Mutation: check.Trusting, Writers: true, Why: late},
-		{Phase: check.Releasing, Step: lockWord, Before: afterGet, Mutation: check.Trusting, Why: late},
-		{Phase: check.Releasing, Step: lockWord, Before: afterAdd, Mutation: check.Trusting, Readers: true, Why: late},
-		{Phase: check.Releasing, Step: lockWord, Before: afterWait, Mutation: check.Trusting, Why: late},
-		{Phase: check.Releasing, Step: lockWord, Before: afterWait, Mutation: check.Torn, Why: drained},
-		{Phase: check.Releasing, Step: lockWord, Before: afterWait, Mutation: check.Blind, Why: drained},
-		{Phase: check.Releasing, Step: lockWord, Before: afterAdd, Mutation: check.Torn, Why: drained},
-		{Phase: check.Releasing, Step: lockWord, Before: afterAdd, Mutation: check.Blind, Why: drained},
+		{Phase: check.Acquiring, Step: swaps, Before: afterAdd, Mutation: check.Trusting, Why: stays},
+		{Phase: check.Acquiring, Step: swaps, Before: waits, Mutation: check.Trusting, Why: late},
+		{Phase: check.Acquiring, Step: swaps, Before: waits, Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Step: swaps, Before: waits, Mutation: check.Blind, Why: rare},
+		{Phase: check.Trying, Step: swaps, Before: afterSwap, Mutation: check.Torn, Writers: true, Why: again},
+		{Phase: check.Trying, Step: swaps, Before: afterSwap, Mutation: check.Blind, Why: again},
+		{Phase: check.Releasing, Step: swaps, First: true, Mutation: check.Trusting, Writers: true, Why: late},
+		{Phase: check.Releasing, Step: swaps, Before: afterSwap, Mutation: check.Trusting, Why: late},
+		{Phase: check.Releasing, Step: swaps, Before: afterGet, Mutation: check.Trusting, Why: late},
+		{Phase: check.Releasing, Step: swaps, Before: afterAdd, Mutation: check.Trusting, Why: late},
+		{Phase: check.Releasing, Step: swaps, Before: waits, Mutation: check.Trusting, Why: late},
+		{Phase: check.Releasing, Step: swaps, Before: waits, Mutation: check.Torn, Why: drained},
+		{Phase: check.Releasing, Step: swaps, Before: waits, Mutation: check.Blind, Why: drained},
+		{Phase: check.Releasing, Step: swaps, Before: afterAdd, Mutation: check.Torn, Why: drained},
+		{Phase: check.Releasing, Step: swaps, Before: afterAdd, Mutation: check.Blind, Why: drained},
+		{Phase: check.Releasing, Step: swaps, Before: afterGet, Mutation: check.Torn, Readers: true, Why: looks},
+		{Phase: check.Releasing, Step: swaps, Before: afterGet, Mutation: check.Blind, Why: looks},
+		{Phase: check.Releasing, Step: "Flush of Get", Mutation: check.NoFlush, Why: looks},
 	}
 }

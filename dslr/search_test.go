@@ -7,6 +7,7 @@ import (
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma/sim"
+	"github.com/rmalock/rmalock/topo"
 )
 
 // TestSearch: all schedules of a few ranks, and random ones of many, in which the clock
@@ -60,6 +61,10 @@ func TestSearch(t *testing.T) {
 
 // TestSearchRandom: random schedules of many ranks, with resets all the time and deaths.
 func TestSearchRandom(t *testing.T) {
+	eight, err := topo.Parse("node:8 core:8")
+	if err != nil {
+		t.Fatal(err)
+	}
 	executions := int64(3000)
 	if locktest.Quick() {
 		executions = 300
@@ -67,12 +72,18 @@ func TestSearchRandom(t *testing.T) {
 	for name, plan := range map[string]check.Plan{
 		"time":   {Ranks: 4, Acquires: 3, Writers: check.Mixed, Ticks: 60, MaxDelay: 1, Guard: true},
 		"deaths": {Ranks: 6, Acquires: 3, Writers: check.Mixed, Ticks: 200, Crashes: 2, MaxDelay: 1, Guard: true},
+		"fair":   {Ranks: 5, Acquires: 3, Writers: check.Mixed, Ticks: 1, TickNs: 1, Guard: true},
+		"many":   {Ranks: 64, Acquires: 2, Writers: check.Mixed, Ticks: 400, MaxDelay: 1, Topology: eight},
 		"tries":  {Ranks: 3, Acquires: 4, Writers: check.Mixed, Ticks: 60, MaxDelay: 1, Tries: true},
 	} {
+		n := executions
+		if plan.Ranks == 64 {
+			n /= 150
+		}
 		for _, explore := range []struct {
 			name string
 			s    sim.Scheduler
-		}{{"random", sim.Random(1, 0, executions)}, {"pct", sim.PCT(1, 3, 0, executions)}} {
+		}{{"random", sim.Random(1, 0, n)}, {"pct", sim.PCT(1, 3, 0, n)}} {
 			t.Run(name+"/"+explore.name, func(t *testing.T) {
 				t.Parallel()
 				info, err := lock.Lookup("dslr")
@@ -82,6 +93,12 @@ func TestSearchRandom(t *testing.T) {
 				plan := plan
 				plan.Info, plan.MemoryNodes = info, 1
 				plan.Params = map[string]string{"LEASE": "1us", "BACKOFF": "0", "COUNTMAX": "4"}
+				switch name {
+				case "fair": // its promise bounds how often a rank is passed
+					plan.Params = nil
+				case "many":
+					plan.Params["COUNTMAX"] = "8"
+				}
 				r, err := check.Run(plan, explore.s)
 				if err != nil {
 					t.Fatal(err)
@@ -89,6 +106,7 @@ func TestSearchRandom(t *testing.T) {
 				if r.Failure != nil {
 					t.Fatalf("%v; rmalock check --replay %s", r.Failure, r.Failure.Schedule)
 				}
+				t.Logf("%d executions, a rank that waited was passed by up to %d entries", r.Stats.Executions, r.Most)
 			})
 		}
 	}
