@@ -48,11 +48,12 @@
 //
 // # Fairness, deadlines, death
 //
-// Except [WinLock], which is what the MPI library makes of it, none is fair: a rank
-// may be bypassed without bound, and in the RW locks readers starve writers. They
-// are taken by trying, so that Lock looks at its context between tries. A failed
-// Lock takes back what it added. A rank that dies while it holds a lock leaves it
-// held for ever.
+// [DSLRPlus] and [Traditional] serve in order, and so does [NCoSED] writers. Except
+// [WinLock], which is what the MPI library makes of it, the others are not fair: a rank
+// may be bypassed without bound, and in locks for readers and writers readers starve
+// writers. They are taken by trying, so that Lock looks at its context between tries. A
+// failed Lock takes back what it added. A rank that dies while it holds a lock leaves it
+// held for ever, but for a reader of [DrTM], whose lease ends.
 //
 // # Back-off
 //
