@@ -143,6 +143,33 @@ func TestPapersRed(t *testing.T) {
 	}
 }
 
+// TestPapersPage: the commands of docs/papers.md are those of experiments.
+func TestPapersPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/papers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, p := range papers.All() {
+		for _, x := range p.Experiments {
+			for _, line := range x.Lines(false) {
+				known["rmalock bench "+line] = true
+			}
+		}
+	}
+	n := 0
+	for line := range strings.Lines(string(page)) {
+		if line = strings.TrimRight(line, "\n"); strings.HasPrefix(line, "rmalock bench --") {
+			if n++; !known[line] {
+				t.Errorf("docs/papers.md has a command that no experiment has: make papers\n%s", line)
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("docs/papers.md has %d commands: make papers", n)
+	}
+}
+
 // TestPapersErrors: what is not there is refused, by name.
 func TestPapersErrors(t *testing.T) {
 	for _, args := range []string{"papers --paper none", "papers --figure none", "papers --quick --full"} {
