@@ -11,7 +11,7 @@ var rmarw = Paper{
 	Name:  "rma-rw",
 	Title: "RMA-RW",
 	Testbed: "Cray XC30, 16 processes a node, up to 1,024 of them; here the model aries. " +
-		"rmalock bench --backend sim --figure draws each figure whole.",
+		"With --backend sim and --figure rmalock bench draws each figure whole.",
 	Experiments: []Experiment{
 		{
 			ID: "RF3-lb", Figure: "3a", What: "LB: the mean latency of all ranks, exclusive locks",
