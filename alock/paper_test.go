@@ -23,11 +23,11 @@ func stage(t *testing.T, nodes, perNode int, cfg alock.Config, decorate func(rma
 	t.Helper()
 	var log hook.Log
 	cfg.Locks = nodes * perNode
+	if decorate == nil {
+		decorate = func(c rma.Comm) rma.Comm { return c }
+	}
 	err := inproc.RunNodes(nodes, perNode, func(c rma.Comm) error {
 		var n hook.Tally
-		if decorate == nil {
-			decorate = func(c rma.Comm) rma.Comm { return c }
-		}
 		l, err := alock.New(hook.Trace(hook.Count(decorate(c), &n), log.Add), cfg)
 		if err != nil {
 			return err
