@@ -299,7 +299,7 @@ func TestSearch(t *testing.T) {
 			if reused == 0 != k.fresh {
 				t.Errorf("%d blocks were used again", reused)
 			}
-			t.Logf("%d states, %d executions, %d blocks used again", x.States(), stats.Executions+stats.Cut, reused)
+			t.Logf("%d states, %d executions, %d to their end, %d out of ticks, %d blocks used again", x.States(), stats.Executions+stats.Cut, stats.Executions, stats.OutOfTicks, reused)
 		})
 	}
 }
