@@ -34,9 +34,10 @@ type Config struct {
 	Chunk int
 	// Lease is how long a section may last, in nanoseconds; 0 means one second.
 	Lease int64
-	// Class is the class of the blocks' words; Plain in most uses. Far is for blocks with words
-	// that clients change by atomics.
-	Class rma.Class
+	// Atomics makes the blocks' words Far: clients change some of them by atomics. Where a
+	// transport has no atomic Put (rma.Caps), a Put into a block is then a loop. Without it they
+	// are Plain.
+	Atomics bool
 }
 
 // Sizes are classes from least to most words, each at most a quarter larger than the one
@@ -87,8 +88,6 @@ func (c *Config) Validate() error {
 		return refuse("Words is %d words at each host, want at least %d, half a chunk; take more Words or a smaller Chunk", c.Words, c.Chunk/2)
 	case c.Lease < 0:
 		return refuse("Lease is %d ns, want no negative time", c.Lease)
-	case c.Class == rma.Near || c.Class >= rma.Classes:
-		return refuse("Class is %v, want %v, %v or %v", c.Class, rma.Plain, rma.Flag, rma.Far)
 	}
 	return nil
 }
@@ -104,6 +103,10 @@ func (c *Config) spec(hosts rma.Hosts, clients int) rma.Spec {
 	epoch := rma.Word{Name: "EPOCH", Class: rma.Far}
 	entry := []rma.Field{{Name: "section", Shift: epochBits, Bits: 64 - epochBits}, {Name: "epoch", Bits: epochBits}}
 	pool := []rma.Field{{Name: "changes", Shift: refBits, Bits: 64 - refBits}, {Name: "top", Bits: refBits}}
+	class := rma.Plain
+	if c.Atomics {
+		class = rma.Far
+	}
 	return rma.Spec{
 		Name:  c.Name,
 		Hosts: hosts,
@@ -114,7 +117,7 @@ func (c *Config) spec(hosts rma.Hosts, clients int) rma.Spec {
 				entryWord:   {Name: "ENTRY", Class: rma.Plain, Fields: entry},
 				evictedWord: {Name: "EVICTED", Class: rma.Plain, Fields: entry},
 			}},
-			rma.Region{Count: c.Words, Words: []rma.Word{{Name: "HEAP", Class: c.Class}}}),
+			rma.Region{Count: c.Words, Words: []rma.Word{{Name: "HEAP", Class: class}}}),
 	}
 }
 

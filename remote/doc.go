@@ -18,7 +18,7 @@
 //	ref, err := h.Alloc(5)       // a block of 8 words
 //	h.Window().PutBulk(data, ref.Node(), ref.Disp())
 //	                             // Flush; CompareAndSwap of ROOT from old to ref
-//	h.Free(old, 5)               // nobody finds it any more; a reader may still read it
+//	h.Free(old, 5)               // no client finds it any more; a reader may still read it
 //	err = h.Leave()
 //
 // A section, from Enter to Leave, protects what the client finds in it. A block that is freed
@@ -47,7 +47,7 @@
 //	POOL         far             classes      host 0       pushes and pops<<48 | block of the top list
 //	ENTRY        plain           clients      host 0       0 outside; section<<40 | epoch at its Enter
 //	EVICTED      plain           clients      host 0       ENTRY of a section that was taken for dead
-//	HEAP         Config.Class    Words        each host    the blocks
+//	HEAP         plain or far    Words        each host    the blocks: Config.Atomics
 //
 // # Protocol
 //

@@ -247,7 +247,6 @@ func TestConfig(t *testing.T) {
 		"eight blocks of the largest": func(c *remote.Config) { c.Chunk = 64 },
 		"half a chunk":                func(c *remote.Config) { c.Words = 255 },
 		"no negative time":            func(c *remote.Config) { c.Lease = -1 },
-		"Class is near":               func(c *remote.Config) { c.Class = rma.Near },
 	} {
 		cfg := config()
 		change(&cfg)

@@ -130,7 +130,7 @@ type timedState struct {
 	left    int        // operations that the rank's Flush waits for
 	ends    int64      // when the answer of the last of them is there
 	next    [2]int32   // by word of an Await: 1 + the waiter after it at the word
-	timer   int64      // when the rank's wait ends, if it awaits with a limit
+	timer   int64      // when the rank's wait ends, if it awaits with a limit and is not being woken
 	polling *operation // the only one that the rank waits for
 	fault   int
 }
@@ -417,6 +417,7 @@ func (k *clock) wakeWaiters(at *int32, value int64, writer int) {
 		}
 		*at, r.next[i] = r.next[i], 0
 		k.unlist(r, 1-i)
+		r.timer = rma.Forever // it wakes from this, once
 		k.push(k.time+k.Model.Woken(writer, r.id), ^int32(r.id))
 	}
 }

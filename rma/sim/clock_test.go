@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -206,5 +207,34 @@ func TestTimedFaults(t *testing.T) {
 	}
 	if _, err := run(sim.Timed{MaxTime: plain.Now / 2}); !errors.Is(err, sim.ErrTime) {
 		t.Errorf("a bounded run: %v", err)
+	}
+}
+
+// TestTimedLimitAtAWake: the limit of a wait passes between the change of its word and the rank's
+// waking from it. The rank goes on once, and what it does then is done when its Flush returns.
+func TestTimedLimitAtAWake(t *testing.T) {
+	for limit := range int64(3000) {
+		_, err := sim.Timed{Node: layout(2, 1), Model: sim.Uneven(3)}.Run(func(c rma.Comm) error {
+			w, err := c.Allocate(rma.Spec{Name: "words", Regions: []rma.Region{
+				{Count: 1, Words: []rma.Word{{Name: "FLAG", Class: rma.Flag}, {Name: "SUM", Class: rma.Far}}}}})
+			if err != nil {
+				return err
+			}
+			if c.Rank() == 1 {
+				return w.PutFlush(1, 0, 0)
+			}
+			if _, _, err := w.AwaitUntil(0, 0, rma.Equal(1), c.Now()+limit); err != nil {
+				return err
+			}
+			for v := range int64(3) {
+				if found, err := w.FetchAndOpFlush(1, 1, 1, rma.Sum); found != v || err != nil {
+					return fmt.Errorf("limit %d: the word is %d, want %d: %w", limit, found, v, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
