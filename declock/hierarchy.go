@@ -107,14 +107,15 @@ func (t *Table) close(r *local) {
 	}
 }
 
-// joins lets a reader join those of its node that hold the lock. The paper's readers
+// joins lets a reader join those of its node that hold the lock, under each policy: section 6.3's
+// others than by timestamps are phase-fair between readers and writers. The paper's readers
 // always may; then a writer of another node waits for ever if readers keep coming, as none of
 // them waits, and none prefetches its stamp.
 func (t *Table) joins(r *local, k *member) bool {
-	if k.mode != lock.Shared || !r.is(k.id, localShared) || !t.mayPass(r, k.stamp) {
+	if k.mode != lock.Shared || !r.is(k.id, localShared) || t.timed() && !t.mayPass(r, k.stamp) {
 		return false
 	}
-	if t.timed() && statePasses.Get(r.state) >= int64(4*len(t.c.Node().Ranks)) {
+	if t.cfg.Policy != LocalPrefer && statePasses.Get(r.state) >= int64(4*len(t.c.Node().Ranks)) {
 		return false
 	}
 	if k.unsure && !t.current(r, k) {
