@@ -274,7 +274,11 @@ func (t *DSLRPlus) await(at place, v int64, c rma.Cond) (int64, error) {
 	}
 	var err error
 	for look := 0; err == nil && !c.Holds(v); look++ {
-		t.rest(look)
+		if t.rest(look); notices(look) {
+			if err = t.w.Backoff(at.target, at.disp, v, look); err != nil {
+				break
+			}
+		}
 		v, err = t.get(at)
 	}
 	return v, err

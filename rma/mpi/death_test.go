@@ -45,6 +45,9 @@ func TestHolderKilledUnderEveryLock(t *testing.T) {
 	}
 	for _, j := range []mpitest.Job{{Ranks: 2}, {Ranks: 2, Hosts: 2}} {
 		for _, l := range lock.All() {
+			if l.Serves {
+				continue // of two ranks one takes no lock
+			}
 			t.Run(fmt.Sprintf("%s,%v", l.Name, j), func(t *testing.T) {
 				t.Parallel() // two at a time on 2 cores, most of it waiting
 				out, took := killHolder(t, j, l.Name)
