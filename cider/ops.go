@@ -96,7 +96,7 @@ func (s *Store) change(key int, data []byte, deletes bool) (bool, error) {
 		if err != nil || empty(p) {
 			return false, err
 		}
-		became := absent
+		var became int
 		switch {
 		case s.cfg.Scheme == Spin:
 			became, err = s.spin(key, data, p, deletes)
