@@ -1,6 +1,6 @@
 # make run       sets up, builds and runs a verified job of 4 ranks
 # make test      proves it; at most 12 minutes on 2 cores when nothing is cached
-# make test-all  the rest of the proof; at most 50 minutes
+# make test-all  the rest of the proof; some 75 minutes on 2 cores
 # make bench     compares with the locks of C and MPI, on this machine
 # make help      lists all targets
 
@@ -151,7 +151,7 @@ bench: setup build ## locks here and in C (pthread, MPI_Win_lock, D-MCS): median
 figures: ## docs/figures and their tables anew, in virtual time
 	CGO_ENABLED=0 $(GO) test -count=1 -run TestFigures ./cmd/rmalock -args -update
 
-papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtual time; some minutes
+papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtual time; a quarter of an hour
 	bin/rmalock papers --quick --markdown > docs/papers.md.new; mv docs/papers.md.new docs/papers.md
 
 clean: ## removes bin
