@@ -52,7 +52,7 @@ func (x KV) open(c rma.Comm, _ *Lock, cfg *Config) (structure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, ErrConfig)
 	}
-	s, err := cider.New(c, cider.Config{Keys: x.Count, Scheme: scheme})
+	s, err := cider.New(c, cider.Config{Keys: x.Count, Policy: cider.Policy{Scheme: scheme}})
 	if err != nil {
 		return nil, err
 	}

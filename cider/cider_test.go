@@ -18,7 +18,7 @@ import (
 func TestOperations(t *testing.T) {
 	for scheme := range schemes {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 2}.Run(func(c rma.Comm) error {
-			s, err := New(c, Config{Keys: 3, Scheme: scheme, Most: 100, Lease: 60e9})
+			s, err := New(c, Config{Keys: 3, Most: 100, Policy: Policy{Scheme: scheme, Lease: 60e9}})
 			if err != nil {
 				return err
 			}
@@ -69,8 +69,8 @@ func TestClients(t *testing.T) {
 	for scheme := range schemes {
 		err := inproc.Job{Nodes: 2, PerNode: clients / 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
 			s, err := New(c, Config{
-				Keys: keys, Scheme: scheme, Lease: 60e9, Words: 6000, Section: 4,
-				HotnessThreshold: 1, BackoffFirst: 100, BackoffLast: 10_000,
+				Keys: keys, Words: 6000, Section: 4,
+				Policy: Policy{Scheme: scheme, Lease: 60e9, HotnessThreshold: 1, BackoffFirst: 100, BackoffLast: 10_000},
 			})
 			if err != nil {
 				return err
@@ -133,7 +133,7 @@ func TestCost(t *testing.T) {
 		Combining:  {get: 1, bulkPut: 1, cas: 3, add: 1},
 	} {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
-			s, err := New(hook.Count(c, &n), Config{Keys: 2, Scheme: scheme, Lease: 60e9, Section: 1000})
+			s, err := New(hook.Count(c, &n), Config{Keys: 2, Section: 1000, Policy: Policy{Scheme: scheme, Lease: 60e9}})
 			if err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	for scheme := range schemes {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
-			s, err := New(c, Config{Keys: 1, Scheme: scheme, Section: 1 << 12})
+			s, err := New(c, Config{Keys: 1, Section: 1 << 12, Policy: Policy{Scheme: scheme}})
 			if err != nil {
 				return err
 			}
@@ -195,8 +195,8 @@ func TestNoAllocations(t *testing.T) {
 // TestBadConfig: each nonsense is refused.
 func TestBadConfig(t *testing.T) {
 	for _, bad := range []Config{
-		{}, {Keys: -1}, {Keys: 1, Scheme: schemes}, {Keys: 1, Most: -1}, {Keys: 1, Most: MaxBytes + 1},
-		{Keys: 1, Lease: -1}, {Keys: 1, Factor: -1}, {Keys: 1, Hot: -1}, {Keys: 1, Section: -1},
+		{}, {Keys: -1}, {Keys: 1, Policy: Policy{Scheme: schemes}}, {Keys: 1, Most: -1}, {Keys: 1, Most: MaxBytes + 1},
+		{Keys: 1, Policy: Policy{Lease: -1}}, {Keys: 1, Policy: Policy{Factor: -1}}, {Keys: 1, Policy: Policy{Hot: -1}}, {Keys: 1, Section: -1},
 	} {
 		err := inproc.Run(1, func(c rma.Comm) error { _, err := New(c, bad); return err })
 		if !errors.Is(err, ErrConfig) {

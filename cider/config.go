@@ -52,13 +52,10 @@ func (s Scheme) combines() bool { return s == Cider || s == Combining }
 func (s Scheme) adapts() bool   { return s == Cider || s == Aware }
 func (s Scheme) queues() bool   { return s != Optimistic && s != Spin }
 
-// Config of a Store. Times are in nanoseconds. All clients pass the same.
-type Config struct {
-	Keys   int // keys are 0 to Keys-1
+// A Policy says how clients change slots. Times are in nanoseconds. All clients pass the same.
+type Policy struct {
 	Scheme Scheme
-	Most   int // bytes of the largest value; 0 means 8
-	Words  int // memory for blocks at each host; 0 means two blocks for each key, and two chunks for each client
-	// Lease: after three leases without a release of a key's lock others take its holder for
+	// Lease: after three leases without a release of a slot's lock others take its holder for
 	// dead; 0 means 10 ms.
 	Lease int64
 	// HotnessThreshold, InitialCredit and Factor are those of Algorithm 1; 0 means 2, 36 and 2.
@@ -68,16 +65,10 @@ type Config struct {
 	// BackoffFirst and BackoffLast bound the pause of Spin, and of a client that does not become
 	// the tail of a queue; 0 means 2 us and 2,048 us, less than 0 the pace of the backend, and none.
 	BackoffFirst, BackoffLast int64
-	// Section is the number of operations of a client until it lets others use blocks again that
-	// were freed; 0 means 32.
-	Section int
 }
 
-// sectionLease is how long a client may stop in the middle of an operation.
-const sectionLease = int64(10 * time.Second)
-
-func (c *Config) validate(hosts, clients int) error {
-	for p, d := range map[*int]int{&c.Most: 8, &c.HotnessThreshold: 2, &c.InitialCredit: 36, &c.Factor: 2, &c.Hot: 4096, &c.Section: 32} {
+func (c *Policy) validate(clients int) error {
+	for p, d := range map[*int]int{&c.HotnessThreshold: 2, &c.InitialCredit: 36, &c.Factor: 2, &c.Hot: 4096} {
 		if *p == 0 {
 			*p = d
 		}
@@ -88,21 +79,48 @@ func (c *Config) validate(hosts, clients int) error {
 		}
 	}
 	switch {
-	case c.Keys < 1:
-		return fmt.Errorf("cider: Config.Keys is %d, want at least 1: %w", c.Keys, ErrConfig)
 	case c.Scheme >= schemes:
-		return fmt.Errorf("cider: Config.Scheme is %d, which does not exist: %w", c.Scheme, ErrConfig)
-	case c.Most < 0 || c.Most > MaxBytes:
-		return fmt.Errorf("cider: Config.Most is %d, want 1 to %d bytes: %w", c.Most, MaxBytes, ErrConfig)
-	case c.Lease < 0 || c.HotnessThreshold < 0 || c.InitialCredit < 0 || c.Factor < 1 || c.Hot < 0 || c.Section < 0:
-		return fmt.Errorf("cider: Config %+v: want no negative numbers: %w", *c, ErrConfig)
+		return fmt.Errorf("cider: Policy.Scheme is %d, which does not exist: %w", c.Scheme, ErrConfig)
+	case c.Lease < 0 || c.HotnessThreshold < 0 || c.InitialCredit < 0 || c.Factor < 1 || c.Hot < 0:
+		return fmt.Errorf("cider: %+v: want no negative numbers: %w", *c, ErrConfig)
 	case clients > maxClients:
 		return fmt.Errorf("cider: %d clients, want at most %d: %w", clients, maxClients, ErrConfig)
+	}
+	return nil
+}
+
+// Config of a Store. All clients pass the same.
+type Config struct {
+	Keys  int // keys are 0 to Keys-1
+	Most  int // bytes of the largest value; 0 means 8
+	Words int // memory for blocks at each host; 0 means two blocks for each key, and two chunks for each client
+	// Section is the number of operations of a client until it lets others use blocks again that
+	// were freed; 0 means 32.
+	Section int
+	Policy
+}
+
+// sectionLease is how long a client may stop in the middle of an operation.
+const sectionLease = int64(10 * time.Second)
+
+func (c *Config) validate(hosts, clients int) error {
+	for p, d := range map[*int]int{&c.Most: 8, &c.Section: 32} {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	switch {
+	case c.Keys < 1:
+		return fmt.Errorf("cider: Config.Keys is %d, want at least 1: %w", c.Keys, ErrConfig)
+	case c.Most < 0 || c.Most > MaxBytes:
+		return fmt.Errorf("cider: Config.Most is %d, want 1 to %d bytes: %w", c.Most, MaxBytes, ErrConfig)
+	case c.Section < 0:
+		return fmt.Errorf("cider: Config.Section is %d, want at least 1: %w", c.Section, ErrConfig)
 	}
 	if c.Words == 0 {
 		c.Words = 2*(c.Keys/hosts+1)*c.largest() + (clients/hosts+1)*2*c.chunk()
 	}
-	return nil
+	return c.Policy.validate(clients)
 }
 
 // largest is the words of the largest block.

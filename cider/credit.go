@@ -3,26 +3,26 @@ package cider
 // A heat is what a client knows of how hot a key is: Algorithm 1's maps, with room for so many
 // keys. The paper has one for the clients of a node; here each client has its own.
 type heat struct {
-	key    int64 // + 1; 0 for none
+	key    uint64
 	credit int32
 	retry  int32
 }
 
 // heatOf is the heat of a key, or one to use for it. A key with credit keeps its place.
-func (s *Store) heatOf(key int) *heat {
-	h := &s.hot[uint64(key)*0x9E3779B97F4A7C15>>32%uint64(len(s.hot))]
-	if h.key != int64(key)+1 {
+func (s *Sync) heatOf(key uint64) *heat {
+	h := &s.hot[key*0x9E3779B97F4A7C15>>32%uint64(len(s.hot))]
+	if h.key != key {
 		if h.credit > 0 {
 			h.credit-- // unless it is never used again
 			return &heat{}
 		}
-		*h = heat{key: int64(key) + 1}
+		*h = heat{key: key}
 	}
 	return h
 }
 
 // takeCredit takes one of a key's credits, and reports whether there was one (A1:2 A1:3).
-func (s *Store) takeCredit(key int) bool {
+func (s *Sync) takeCredit(key uint64) bool {
 	h := s.heatOf(key)
 	if h.credit <= 0 {
 		return false
@@ -32,7 +32,7 @@ func (s *Store) takeCredit(key int) bool {
 }
 
 // cooled notes the retries of an optimistic update (A1:20 to A1:22).
-func (s *Store) cooled(key, retries int) {
+func (s *Sync) cooled(key uint64, retries int) {
 	if !s.cfg.Scheme.adapts() {
 		return
 	}
@@ -44,7 +44,7 @@ func (s *Store) cooled(key, retries int) {
 }
 
 // batched notes for how many updates an executor stood (A1:13 to A1:16).
-func (s *Store) batched(key int, size int64) {
+func (s *Sync) batched(key uint64, size int64) {
 	s.stats.Batches++
 	s.stats.Batched += size
 	if !s.cfg.Scheme.adapts() {

@@ -5,7 +5,8 @@
 // In the code An:m is Algorithm n, line m, of cider. Where text and public code
 // (FSX21asf/cider, f570c31) differ, the text is built.
 //
-// The index is the pointer array of section 5: key k has a pointer, which leads to a block of
+// A [Sync] synchronises changes of slots, which any index owns. The index here, [Store], is the
+// pointer array of section 5: key k has a pointer, which leads to a block of
 // package remote with the key, a checksum and the value. A search reads both. An update writes
 // a new block and changes the pointer by CompareAndSwap. How clients that update one key meet is
 // the [Scheme]: O-SYNC, a spin lock, ShiftLock's queue of writers, or that with the two parts of

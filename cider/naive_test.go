@@ -22,49 +22,50 @@ func (m naive) Update(key, value int64) (bool, error) {
 	if err := s.begin(k); err != nil {
 		return false, err
 	}
-	for {
-		p, err := s.w.GetFlush(s.host(k), s.pointer(k))
-		if err != nil || empty(p) {
+	for at := s.slot(k); ; {
+		p, err := s.w.GetFlush(at.Host, at.Pointer)
+		if err != nil || Empty(p) {
 			return false, err
 		}
-		became, err := m.pessimistic(k, data(value), p)
-		if err != nil || became != again {
-			return became == changed, err
+		s.write = write{s: s, at: at, data: data(value)}
+		became, err := m.pessimistic(at, p, &s.write)
+		if err != nil || became != Again {
+			return became == Changed, err
 		}
 	}
 }
 
-func (m naive) pessimistic(key int, data []byte, p int64) (int, error) {
+func (m naive) pessimistic(at Slot, p int64, w Writer) (Became, error) {
 	s := m.Store
-	q, before, in, err := s.enqueue(key, version.Get(p), false)
+	q, before, in, err := s.enqueue(at, Version.Get(p), false)
 	if err != nil || !in {
 		if m.refuses || err != nil {
-			return absent, err
+			return Absent, err
 		}
 		return s.rejected(&q)
 	}
 	status := info.With(0, holds)
 	if before != 0 {
 		if err := s.send(before, nextWord, int64(q.me)); err != nil {
-			return absent, err
+			return Absent, err
 		}
 		if status, in, err = s.await(&q, statusWord); err != nil || !in {
-			return again, err
+			return Again, err
 		}
 	}
 	next, err := s.box.GetFlush(s.c.Rank(), nextWord)
 	to := s.successor(&q, next)
 	if info.Get(status) != holds || to == 0 || !m.hasty || err != nil {
-		return s.serve(&q, status, data, p, false)
+		return s.serve(&q, status, p, w, false)
 	}
-	t, err := s.w.GetFlush(s.host(key), s.lock(key))
+	t, err := s.w.GetFlush(at.Host, at.Lock)
 	if err != nil {
-		return absent, err
+		return Absent, err
 	}
 	err = errors.Join(
 		s.send(name(tail.Get(t)), statusWord, whom.With(info.With(0, executes), int64(q.me))),
 		s.send(to, statusWord, batch.With(info.With(0, combined), 1)))
-	return changed, err
+	return Changed, err
 }
 
 // TestNaive: a search finds what is wrong with each mistake, and nothing without.
@@ -84,7 +85,7 @@ func TestNaive(t *testing.T) {
 			return m
 		}, kvtest.ErrHistory},
 		"no fence before the pointer": {[]string{"i0", "g0"}, func(m naive) naive {
-			m.w = rma.Decorate(m.w, func(t rma.Transport) rma.Transport { return unfenced{t} })
+			m.Sync.w = rma.Decorate(m.w, func(t rma.Transport) rma.Transport { return unfenced{t} })
 			return m
 		}, ErrTorn},
 	} {
@@ -97,7 +98,7 @@ func TestNaive(t *testing.T) {
 				t.Skip("takes some seconds; see test-all")
 			}
 			t.Parallel()
-			p := plan(len(k.scripts), Config{Scheme: Combining})
+			p := plan(len(k.scripts), Config{Policy: Policy{Scheme: Combining}})
 			p.Scripts, p.Search.Ticks, p.Search.MaxDelay = k.scripts, 4, 1
 			whole := p.Open
 			p.Open = func(c rma.Comm) (kvtest.Map, error) {

@@ -1,20 +1,16 @@
 package cider
 
-import (
-	"fmt"
-
-	"github.com/rmalock/rmalock/remote"
-)
+import "fmt"
 
 // Search appends the value of a key to dst, and reports whether the key is there (4.4, Figure 9a).
 func (s *Store) Search(key int, dst []byte) ([]byte, bool, error) {
 	if err := s.begin(key); err != nil {
 		return dst, false, err
 	}
-	last := int64(-1)
+	at, last := s.slot(key), int64(-1)
 	for {
-		p, err := s.w.GetFlush(s.host(key), s.pointer(key))
-		if err != nil || empty(p) {
+		p, err := s.w.GetFlush(at.Host, at.Pointer)
+		if err != nil || Empty(p) {
 			return dst, false, err
 		}
 		ref, n := block(p)
@@ -46,23 +42,24 @@ func (s *Store) Insert(key int, data []byte) (bool, error) {
 	if err := s.begin(key); err != nil {
 		return false, err
 	}
-	p, err := s.w.GetFlush(s.host(key), s.pointer(key))
-	if err != nil || !empty(p) {
+	at := s.slot(key)
+	p, err := s.w.GetFlush(at.Host, at.Pointer)
+	if err != nil || !Empty(p) {
 		return false, err
 	}
-	ref, n, err := s.write(key, data)
+	s.write = write{s: s, at: at, data: data}
+	to, err := s.write.Next(p)
 	if err != nil {
 		return false, err
 	}
 	for {
-		found, err := s.w.CompareAndSwapFlush(pointer(ref, n, version.Get(p)), p, s.host(key), s.pointer(key))
+		found, err := s.w.CompareAndSwapFlush(Version.With(to, Version.Get(p)), p, at.Host, at.Pointer)
 		if err != nil || found == p {
 			return err == nil, err
 		}
 		s.stats.Retries++
-		if p = found; !empty(p) {
-			s.heap.Return(ref, n) // nobody has seen it
-			return false, nil
+		if p = found; !Empty(p) {
+			return false, s.write.Discard()
 		}
 	}
 }
@@ -91,66 +88,16 @@ func (s *Store) change(key int, data []byte, deletes bool) (bool, error) {
 	if err := s.begin(key); err != nil {
 		return false, err
 	}
+	at := s.slot(key)
 	for {
-		p, err := s.w.GetFlush(s.host(key), s.pointer(key))
-		if err != nil || empty(p) {
+		p, err := s.w.GetFlush(at.Host, at.Pointer)
+		if err != nil || Empty(p) {
 			return false, err
 		}
-		var became int
-		switch {
-		case s.cfg.Scheme == Spin:
-			became, err = s.spin(key, data, p, deletes)
-		case s.cfg.Scheme.queues() && (deletes || !s.cfg.Scheme.adapts() || s.takeCredit(key)): // A1:2 to A1:4
-			became, err = s.pessimistic(key, data, p, deletes)
-		default: // A1:6
-			var retries int
-			if !deletes {
-				s.stats.Optimistic++
-			}
-			if became, retries, err = s.execute(key, data, p, deletes); !deletes {
-				s.cooled(key, retries)
-			}
-		}
-		if err != nil || became != again {
-			return became == changed, err
+		s.write = write{s: s, at: at, data: data, deletes: deletes}
+		became, err := s.Change(at, p, &s.write, deletes)
+		if err != nil || became != Again {
+			return became == Changed, err
 		}
 	}
-}
-
-// execute writes the block and changes the pointer, which the client found as p (A1:10 A1:11,
-// A1:18 A1:19). If the key has been deleted meanwhile, it is absent: there was such a moment.
-func (s *Store) execute(key int, data []byte, p int64, deletes bool) (became, retries int, err error) {
-	var ref remote.Ref
-	n := 0
-	if !deletes {
-		if ref, n, err = s.write(key, data); err != nil {
-			return absent, 0, err
-		}
-	}
-	v := version.Get(p)
-	for !empty(p) && version.Get(p) == v {
-		to := pointer(ref, n, v)
-		if deletes {
-			to = gone(p)
-		}
-		found, err := s.w.CompareAndSwapFlush(to, p, s.host(key), s.pointer(key))
-		if err != nil {
-			return absent, retries, err
-		}
-		if found == p {
-			s.stats.Executed++
-			s.heap.Free(block(p))
-			return changed, retries, nil
-		}
-		p = found
-		retries++
-		s.stats.Retries++
-	}
-	if n > 0 {
-		if err := s.w.Flush(ref.Node()); err != nil {
-			return absent, retries, err
-		}
-		s.heap.Return(ref, n)
-	}
-	return absent, retries, nil
 }

@@ -12,20 +12,20 @@ const (
 	statusWord
 )
 
-// An entry is a client's place in a key's queue.
+// An entry is a client's place in a slot's queue.
 type entry struct {
-	key  int
+	at   Slot
 	me   name
 	lock int64 // LOCK with this client as its tail
 	v    int64 // the pointer's version that it knows
 }
 
-// pessimistic changes a key through its queue (A1:7, Figures 7 and 10).
-func (s *Store) pessimistic(key int, data []byte, p int64, deletes bool) (int, error) {
+// pessimistic changes a slot through its queue (A1:7, Figures 7 and 10).
+func (s *Sync) pessimistic(at Slot, p int64, w Writer, deletes bool) (Became, error) {
 	s.stats.Queued++
-	q, before, in, err := s.enqueue(key, version.Get(p), deletes)
+	q, before, in, err := s.enqueue(at, Version.Get(p), deletes)
 	if err != nil {
-		return absent, err
+		return Absent, err
 	}
 	if !in {
 		return s.rejected(&q)
@@ -33,51 +33,48 @@ func (s *Store) pessimistic(key int, data []byte, p int64, deletes bool) (int, e
 	status := info.With(0, holds)
 	if before != 0 {
 		if err := s.send(before, nextWord, int64(q.me)); err != nil {
-			return absent, err
+			return Absent, err
 		}
 		if status, in, err = s.await(&q, statusWord); err != nil || !in {
-			return again, err
+			return Again, err
 		}
 	}
-	return s.serve(&q, status, data, p, deletes)
+	return s.serve(&q, status, p, w, deletes)
 }
 
 // serve does what the client's turn asks of it.
-func (s *Store) serve(q *entry, status int64, data []byte, p int64, deletes bool) (int, error) {
+func (s *Sync) serve(q *entry, status, p int64, w Writer, deletes bool) (Became, error) {
 	switch info.Get(status) {
 	case combined:
 		return s.pass(q, status)
 	case executes:
-		return s.executeFor(q, status, data, p, deletes)
+		return s.executeFor(q, status, p, w)
 	}
 	if s.cfg.Scheme.combines() && !deletes { // a deletion is the last of its queue
 		next, err := s.box.GetFlush(s.c.Rank(), nextWord)
 		if err != nil {
-			return absent, err
+			return Absent, err
 		}
 		if next := s.successor(q, next); next != 0 {
 			return s.coordinate(q, next)
 		}
 	}
-	became, _, err := s.execute(q.key, data, p, deletes)
-	if err != nil {
-		return absent, err
+	became, _, err := s.execute(q.at, p, w)
+	if err == nil && !deletes {
+		s.batched(q.at.Key, 1)
 	}
-	if !deletes {
-		s.batched(q.key, 1)
-	}
-	return became, s.release(q)
+	return became, errors.Join(err, s.release(q))
 }
 
-// enqueue makes the client the tail of a key's queue, if the lock has the version of the pointer;
+// enqueue makes the client the tail of a slot's queue, if the lock has the version of the pointer;
 // a deletion makes it one more (4.2.2). It returns the client before. The paper swaps a part of
 // the word, which cannot fail. Here clients that are answered together come back together, and
 // most of their CompareAndSwaps would be in vain: so they pause for random times.
-func (s *Store) enqueue(key int, v int64, deletes bool) (q entry, before name, in bool, err error) {
+func (s *Sync) enqueue(at Slot, v int64, deletes bool) (q entry, before name, in bool, err error) {
 	if s.number++; s.number&numbers == 0 {
 		s.number++
 	}
-	q = entry{key: key, me: nameOf(s.c.Rank(), s.number), v: v}
+	q = entry{at: at, me: nameOf(s.c.Rank(), s.number), v: v}
 	me := s.c.Rank()
 	s.box.Put(0, me, nextWord)
 	s.box.Put(0, me, statusWord)
@@ -85,18 +82,18 @@ func (s *Store) enqueue(key int, v int64, deletes bool) (q entry, before name, i
 		return q, 0, false, err
 	}
 	pause := s.cfg.BackoffFirst
-	for t := version.With(0, v); version.Get(t) == v; {
+	for t := Version.With(0, v); Version.Get(t) == v; {
 		q.lock = tail.With(t, int64(q.me))
 		if deletes {
-			q.lock = version.With(q.lock, v+1)
+			q.lock = Version.With(q.lock, v+1)
 		}
-		found, err := s.w.CompareAndSwapFlush(q.lock, t, s.host(key), s.lock(key))
+		found, err := s.w.CompareAndSwapFlush(q.lock, t, at.Host, at.Lock)
 		if err != nil || found == t {
 			return q, name(tail.Get(t)), err == nil, err
 		}
 		if t = found; pause > s.cfg.BackoffFirst && s.cfg.BackoffLast > 0 { // the first was a guess
 			s.c.Sleep(s.draw(min(pause, s.cfg.BackoffLast)))
-			if t, err = s.w.GetFlush(s.host(key), s.lock(key)); err != nil {
+			if t, err = s.w.GetFlush(at.Host, at.Lock); err != nil {
 				return q, 0, false, err
 			}
 		}
@@ -107,70 +104,70 @@ func (s *Store) enqueue(key int, v int64, deletes bool) (q entry, before name, i
 
 // coordinate has the last client of the queue execute for all up to it, and tells the next (steps
 // 1, 2 and 5 of Figure 7).
-func (s *Store) coordinate(q *entry, next name) (int, error) {
-	t, err := s.w.GetFlush(s.host(q.key), s.lock(q.key)) // step 1
+func (s *Sync) coordinate(q *entry, next name) (Became, error) {
+	t, err := s.w.GetFlush(q.at.Host, q.at.Lock) // step 1
 	if err != nil || resets.Get(t) != resets.Get(q.lock) {
-		return again, err
+		return Again, err
 	}
 	if err := s.box.PutFlush(0, s.c.Rank(), statusWord); err != nil { // for the answer
-		return absent, err
+		return Absent, err
 	}
 	if err := s.send(name(tail.Get(t)), statusWord, whom.With(info.With(0, executes), int64(q.me))); err != nil { // step 2
-		return absent, err
+		return Absent, err
 	}
 	status, in, err := s.await(q, statusWord) // step 4
 	if err != nil || !in {
-		return again, err
+		return Again, err
 	}
 	if err := s.send(next, statusWord, batch.With(result.With(info.With(0, combined), result.Get(status)), 1)); err != nil { // step 5
-		return absent, err
+		return Absent, err
 	}
 	s.stats.Combined++
 	s.stats.Coordinated++
-	return int(result.Get(status)), nil
+	return Became(result.Get(status)), nil
 }
 
 // executeFor executes for a coordinator and all in between (steps 3 and 4). It lets the lock go
 // when the chain of answers has come to it.
-func (s *Store) executeFor(q *entry, status int64, data []byte, p int64, deletes bool) (int, error) {
-	became, _, err := s.execute(q.key, data, p, deletes)
-	if err != nil {
-		return absent, err
+func (s *Sync) executeFor(q *entry, status, p int64, w Writer) (Became, error) {
+	became, _, failed := s.execute(q.at, p, w)
+	if failed != nil {
+		became = Again // for the others
 	}
 	if err := s.box.PutFlush(0, s.c.Rank(), statusWord); err != nil {
-		return absent, err
+		return Absent, errors.Join(failed, err)
 	}
 	if err := s.send(name(whom.Get(status)), statusWord, result.With(info.With(0, holds), int64(became))); err != nil {
-		return absent, err
+		return Absent, errors.Join(failed, err)
 	}
 	end, in, err := s.await(q, statusWord)
 	if err != nil || !in {
-		return became, err // the lock was reset; the pointer is changed
+		return became, errors.Join(failed, err) // the lock was reset; the pointer is changed
 	}
-	s.batched(q.key, batch.Get(end)+1)
-	return became, s.release(q)
+	s.batched(q.at.Key, batch.Get(end)+1)
+	return became, errors.Join(failed, s.release(q))
 }
 
 // pass hands an answer on to the next client: another's update stands for this one's (step 6).
-func (s *Store) pass(q *entry, status int64) (int, error) {
+func (s *Sync) pass(q *entry, status int64) (Became, error) {
 	s.stats.Combined++
 	next, in, err := s.await(q, nextWord)
 	if err == nil && in {
 		err = s.send(name(from.Get(next)), statusWord, batch.With(status&^forNumber.Mask(), batch.Get(status)+1))
 	}
-	return int(result.Get(status)), err
+	return Became(result.Get(status)), err
 }
 
 // release lets the lock go. EPOCH shows that the queue lives (4.6).
-func (s *Store) release(q *entry) error {
-	host := s.host(q.key)
+func (s *Sync) release(q *entry) error {
+	host := q.at.Host
 	next, err := s.box.GetFlush(s.c.Rank(), nextWord)
 	if err != nil {
 		return err
 	}
-	s.w.Accumulate(1, host, s.epoch(q.key), rma.Sum)
+	s.w.Accumulate(1, host, q.at.Lock+1, rma.Sum)
 	if s.successor(q, next) == 0 {
-		found, err := s.w.CompareAndSwapFlush(tail.With(q.lock, 0), q.lock, host, s.lock(q.key))
+		found, err := s.w.CompareAndSwapFlush(tail.With(q.lock, 0), q.lock, host, q.at.Lock)
 		if err != nil || found == q.lock || resets.Get(found) != resets.Get(q.lock) {
 			return err
 		}
@@ -184,7 +181,7 @@ func (s *Store) release(q *entry) error {
 }
 
 // successor is the client that a message in NEXT names, or 0.
-func (s *Store) successor(q *entry, message int64) name {
+func (s *Sync) successor(q *entry, message int64) name {
 	if message == 0 || forNumber.Get(message) != q.me.number() {
 		return 0
 	}
@@ -192,7 +189,7 @@ func (s *Store) successor(q *entry, message int64) name {
 }
 
 // send puts a message into a client's mail. One that is gone gets none.
-func (s *Store) send(to name, word int, message int64) error {
+func (s *Sync) send(to name, word int, message int64) error {
 	err := s.box.PutFlush(forNumber.With(message, to.number()), to.client(), word)
 	if errors.Is(err, rma.ErrPeer) {
 		return nil

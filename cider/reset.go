@@ -13,7 +13,7 @@ type stillness struct {
 }
 
 // await waits for a message to this entry. It reports false if the lock was reset.
-func (s *Store) await(q *entry, word int) (int64, bool, error) {
+func (s *Sync) await(q *entry, word int) (int64, bool, error) {
 	want := rma.Equal(forNumber.With(0, q.me.number())).In(forNumber.Mask())
 	var still stillness
 	for {
@@ -30,9 +30,9 @@ func (s *Store) await(q *entry, word int) (int64, bool, error) {
 
 // look looks whether the queue moves, and resets its lock if it has not for three leases. It
 // reports false if the lock was reset.
-func (s *Store) look(q *entry, still *stillness) (bool, error) {
-	host := s.host(q.key)
-	e, t := s.w.Get(host, s.epoch(q.key)), s.w.Get(host, s.lock(q.key))
+func (s *Sync) look(q *entry, still *stillness) (bool, error) {
+	host := q.at.Host
+	e, t := s.w.Get(host, q.at.Lock+1), s.w.Get(host, q.at.Lock)
 	if err := s.w.Flush(host); err != nil {
 		return false, err
 	}
@@ -48,17 +48,17 @@ func (s *Store) look(q *entry, still *stillness) (bool, error) {
 	return true, nil
 }
 
-// reset empties the queue of a key, and gives its lock the version of the pointer: a deletion that
+// reset empties the queue of a slot, and gives its lock the version of the pointer: a deletion that
 // died in between is undone (4.6). The pointer is safe from a client that was only slow, since
 // every change of it is a CompareAndSwap.
-func (s *Store) reset(q *entry, lock int64) error {
-	host := s.host(q.key)
-	p, err := s.w.GetFlush(host, s.pointer(q.key))
+func (s *Sync) reset(q *entry, lock int64) error {
+	host := q.at.Host
+	p, err := s.w.GetFlush(host, q.at.Pointer)
 	if err != nil {
 		return err
 	}
-	next := version.With(resets.With(0, resets.Get(lock)+1), version.Get(p))
-	found, err := s.w.CompareAndSwapFlush(next, lock, host, s.lock(q.key))
+	next := Version.With(resets.With(0, resets.Get(lock)+1), Version.Get(p))
+	found, err := s.w.CompareAndSwapFlush(next, lock, host, q.at.Lock)
 	if err == nil && found == lock {
 		s.stats.Resets++
 	}
@@ -68,11 +68,11 @@ func (s *Store) reset(q *entry, lock int64) error {
 // rejected is a change whose version the lock has no more: a deletion is in the queue. The key is
 // absent when the pointer shows it, and not before: the paper answers at once, and a search by
 // the same client would still find the key.
-func (s *Store) rejected(q *entry) (int, error) {
-	host, at := s.host(q.key), s.pointer(q.key)
-	t, err := s.w.GetFlush(host, s.lock(q.key))
+func (s *Sync) rejected(q *entry) (Became, error) {
+	host, at := q.at.Host, q.at.Pointer
+	t, err := s.w.GetFlush(host, q.at.Lock)
 	if err != nil {
-		return absent, err
+		return Absent, err
 	}
 	q.lock = t
 	var still stillness
@@ -80,17 +80,17 @@ func (s *Store) rejected(q *entry) (int, error) {
 		p, err := s.w.GetFlush(host, at)
 		switch {
 		case err != nil:
-			return absent, err
-		case empty(p) || version.Get(p) != q.v:
-			return absent, nil
-		case version.Get(q.lock) == q.v: // the deletion was undone
-			return again, nil
+			return Absent, err
+		case Empty(p) || Version.Get(p) != q.v:
+			return Absent, nil
+		case Version.Get(q.lock) == q.v: // the deletion was undone
+			return Again, nil
 		}
-		if _, _, err := s.w.AwaitUntil(host, at, rma.NotEqual(version.With(0, q.v)).In(version.Mask()), s.c.Now()+s.cfg.Lease/2); err != nil {
-			return absent, err
+		if _, _, err := s.w.AwaitUntil(host, at, rma.NotEqual(Version.With(0, q.v)).In(Version.Mask()), s.c.Now()+s.cfg.Lease/2); err != nil {
+			return Absent, err
 		}
 		if lives, err := s.look(q, &still); err != nil || !lives {
-			return again, err
+			return Again, err
 		}
 	}
 }

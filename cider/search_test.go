@@ -78,7 +78,7 @@ const (
 )
 
 // hot switches a key to the queue after one retry, and back after one lonely execution.
-var hot = Config{Scheme: Cider, HotnessThreshold: 1, InitialCredit: 1}
+var hot = Config{Policy: Policy{Scheme: Cider, HotnessThreshold: 1, InitialCredit: 1}}
 
 // TestSearch: all schedules of two and three clients on a key; histories are linearizable.
 func TestSearch(t *testing.T) {
@@ -90,17 +90,17 @@ func TestSearch(t *testing.T) {
 		bound   int
 		size    int
 	}{
-		{Config{Scheme: Optimistic}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
-		{Config{Scheme: Spin}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
-		{Config{Scheme: Queue}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
-		{Config{Scheme: Combining}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
-		{Config{Scheme: Combining}, []string{"i0 u0", "u0", "u0"}, 2, 0, 1, short},
-		{Config{Scheme: Combining}, []string{"i0 d0", "u0 g0"}, 4, 0, 2, long},
-		{Config{Scheme: Combining}, []string{"i0 u0", "u0 g0", "d0 g0"}, 3, 0, 1, deep},
+		{Config{Policy: Policy{Scheme: Optimistic}}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Policy: Policy{Scheme: Spin}}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Policy: Policy{Scheme: Queue}}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"s0 d0", "u0 g0"}, 2, 0, sim.Unbounded, short},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0", "u0"}, 2, 0, 1, short},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 d0", "u0 g0"}, 4, 0, 2, long},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 3, 0, 1, deep},
 		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 3, 0, 1, deep},
-		{Config{Scheme: Combining}, []string{"i0 u0", "u0 g0"}, 8, 1, 1, deep},
-		{Config{Scheme: Combining}, []string{"i0 d0", "u0 g0"}, 8, 1, 1, deep},
-		{Config{Scheme: Combining}, []string{"i0", "u0"}, 5, 1, 0, long},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0"}, 8, 1, 1, deep},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 d0", "u0 g0"}, 8, 1, 1, deep},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0", "u0"}, 5, 1, 0, long},
 	} {
 		t.Run(fmt.Sprintf("%v, %v, %d deaths", k.cfg.Scheme, k.scripts, k.crashes), func(t *testing.T) {
 			switch {
@@ -127,13 +127,13 @@ func TestSearchRandom(t *testing.T) {
 		ops            string
 		n              int64
 	}{
-		"combining":         {Config{Scheme: Combining, Section: 1}, 4, 4, []int64{0}, 0, "uuuugsd", 2000},
+		"combining":         {Config{Section: 1, Policy: Policy{Scheme: Combining}}, 4, 4, []int64{0}, 0, "uuuugsd", 2000},
 		"cider":             {hot, 4, 6, []int64{0}, 0, "uuuugid", 2000},
 		"cider, two keys":   {hot, 5, 5, []int64{0, 1}, 0, "uuuugsd", 1000},
 		"cider, 16 clients": {hot, 16, 4, []int64{0, 1}, 0, "uuuuuugs", 60},
-		"deaths":            {Config{Scheme: Combining}, 4, 3, []int64{0}, 2, "uuuugsd", 2000},
+		"deaths":            {Config{Policy: Policy{Scheme: Combining}}, 4, 3, []int64{0}, 2, "uuuugsd", 2000},
 		"cider, deaths":     {hot, 5, 4, []int64{0}, 2, "uuuugsd", 1000},
-		"queue, deaths":     {Config{Scheme: Queue}, 4, 3, []int64{0}, 2, "uuuugsd", 1000},
+		"queue, deaths":     {Config{Policy: Policy{Scheme: Queue}}, 4, 3, []int64{0}, 2, "uuuugsd", 1000},
 	} {
 		for _, explore := range []struct {
 			name string

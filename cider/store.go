@@ -14,36 +14,17 @@ var ErrTorn = errors.New("a block is wrong")
 
 // A Store is one client's handle on a pointer array. It belongs to one goroutine at a time.
 type Store struct {
-	c     rma.Comm
+	*Sync
 	cfg   Config
 	heap  *remote.Heap
-	w     *rma.Window // POINTER, LOCK, EPOCH and blocks
-	box   *rma.Window // NEXT and STATUS of each client
 	hosts int
 	each  int     // keys at a host
 	buf   []int64 // a block
+	write write   // the change that is under way
 
 	inside bool  // a section of the heap
 	began  int64 // when it began
 	left   int   // operations until it ends
-
-	number int64 // of the entries of this client into queues
-	hot    []heat
-	random uint64
-	stats  Stats
-}
-
-// Stats count what a client has done.
-type Stats struct {
-	Optimistic  int64 // updates that began so
-	Queued      int64 // entries into a queue
-	Retries     int64 // CompareAndSwaps of a pointer that others were faster with
-	Executed    int64 // updates and deletions that changed a pointer
-	Combined    int64 // updates for which another client's stands
-	Coordinated int64 // of these, the coordinators'
-	Batched     int64 // updates, together, that executors stood for, their own included
-	Batches     int64 // their number
-	Resets      int64 // locks that were taken from the dead
 }
 
 // New opens a store of no keys. Collective.
@@ -60,49 +41,35 @@ func New(c rma.Comm, cfg Config) (*Store, error) {
 	heap, err := remote.New(c, remote.Config{
 		Name: "cider", Words: cfg.Words, Classes: remote.Sizes(4, most), Lease: sectionLease, Chunk: cfg.chunk(),
 		Regions: []rma.Region{
-			{Count: each, Words: []rma.Word{{Name: "POINTER", Class: rma.Far, Fields: []rma.Field{length, address, version}}}},
-			{Count: each, Words: []rma.Word{
-				{Name: "LOCK", Class: rma.Far, Fields: []rma.Field{resets, tail, version}},
-				{Name: "EPOCH", Class: rma.Far},
-			}},
+			{Count: each, Words: []rma.Word{{Name: "POINTER", Class: rma.Far, Fields: []rma.Field{length, address, Version}}}},
+			{Count: each, Words: LockWords()},
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cider: %w", err)
 	}
-	box, err := c.Allocate(rma.Spec{Name: "cider mail", Regions: []rma.Region{{Count: 1, Words: []rma.Word{
-		{Name: "NEXT", Class: rma.Plain, Fields: []rma.Field{forNumber, from}},
-		{Name: "STATUS", Class: rma.Plain, Fields: []rma.Field{forNumber, info, result, batch}},
-	}}}})
+	y, err := NewSync(c, heap.Window(), cfg.Policy)
 	if err != nil {
-		return nil, fmt.Errorf("cider: %w", err)
+		return nil, err
 	}
-	s := &Store{
-		c: c, cfg: cfg, heap: heap, w: heap.Window(), box: box, hosts: hosts, each: each,
-		buf: make([]int64, heap.Size(most)), number: int64(rma.Generation(c)) << 16,
-		random: uint64(c.Rank())*0x9E3779B97F4A7C15 + 1,
-	}
-	if cfg.Scheme.adapts() {
-		s.hot = make([]heat, cfg.Hot)
-	}
+	s := &Store{Sync: y, cfg: cfg, heap: heap, hosts: hosts, each: each, buf: make([]int64, heap.Size(most))}
+	s.write.s = s
 	return s, nil
 }
 
 // Free closes the windows. Collective.
 func (s *Store) Free() error {
-	return errors.Join(s.Rest(), s.heap.Unmap(), s.box.Free())
+	return errors.Join(s.Rest(), s.heap.Unmap(), s.Sync.Free())
 }
-
-// Stats is what this client has done so far.
-func (s *Store) Stats() Stats { return s.stats }
 
 // Usage is what the allocator has given out.
 func (s *Store) Usage() (remote.Usage, error) { return s.heap.Usage() }
 
-func (s *Store) host(key int) int    { return key % s.hosts }
-func (s *Store) pointer(key int) int { return key / s.hosts }
-func (s *Store) lock(key int) int    { return s.each + key/s.hosts*2 }
-func (s *Store) epoch(key int) int   { return s.lock(key) + 1 }
+// slot is where a key's words are.
+func (s *Store) slot(key int) Slot {
+	i := key / s.hosts
+	return Slot{Host: key % s.hosts, Pointer: i, Lock: s.each + 2*i, Key: uint64(key)}
+}
 
 // begin begins an operation: in a section, which protects what it reads from being used again.
 func (s *Store) begin(key int) error {
@@ -163,21 +130,59 @@ func value(key int, b []int64) ([]byte, bool) {
 	return bytesOf(b[headWords:])[:b[sizeWord]], true
 }
 
-// write writes a block for a key to memory of its own, which the next operation on the key's host
-// follows.
-func (s *Store) write(key int, data []byte) (remote.Ref, int, error) {
-	b, err := s.fill(key, data)
+// A write is the Writer of a change of a key.
+type write struct {
+	s       *Store
+	at      Slot
+	data    []byte
+	deletes bool
+	ref     remote.Ref
+	words   int // 0: the block is not written
+}
+
+// Next writes the block for a key to memory of its own.
+func (x *write) Next(int64) (int64, error) {
+	if x.deletes {
+		return 0, nil
+	}
+	if x.words == 0 {
+		if err := x.put(); err != nil {
+			return 0, err
+		}
+	}
+	return pointer(x.ref, x.words), nil
+}
+
+// put writes the block, which the next operation on the slot's host follows.
+func (x *write) put() error {
+	s := x.s
+	b, err := s.fill(int(x.at.Key), x.data)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	ref, err := s.heap.Alloc(len(b))
-	if err != nil {
-		return 0, 0, err
+	if x.ref, err = s.heap.Alloc(len(b)); err != nil {
+		return err
 	}
-	s.w.PutBulk(b, ref.Node(), ref.Disp())
-	if ref.Node() == s.host(key) {
-		s.w.Fence(ref.Node())
-		return ref, len(b), nil
+	x.words = len(b)
+	s.w.PutBulk(b, x.ref.Node(), x.ref.Disp())
+	if x.ref.Node() == x.at.Host {
+		s.w.Fence(x.at.Host)
+		return nil
 	}
-	return ref, len(b), s.w.Flush(ref.Node())
+	return s.w.Flush(x.ref.Node())
+}
+
+// Replaced frees the block that was there.
+func (x *write) Replaced(p int64) { x.s.heap.Free(block(p)) }
+
+// Discard takes the block back.
+func (x *write) Discard() error {
+	if x.words == 0 {
+		return nil
+	}
+	if err := x.s.w.Flush(x.ref.Node()); err != nil {
+		return err
+	}
+	x.s.heap.Return(x.ref, x.words)
+	return nil
 }

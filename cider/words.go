@@ -7,10 +7,8 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// The fields of POINTER, which leads to the block of a key (Figure 8: 60 bits and 4). No words is
-// no block.
+// The fields of a pointer of the array beside Version (Figure 8: 60 bits and 4).
 var (
-	version = rma.Field{Name: "version", Shift: 0, Bits: 4, Wraps: true} // deletions
 	address = rma.Field{Name: "block", Shift: 4, Bits: 48}
 	length  = rma.Field{Name: "words", Shift: 52, Bits: 12}
 )
@@ -21,18 +19,13 @@ var (
 	resets = rma.Field{Name: "resets", Shift: 44, Bits: 20}
 )
 
-func empty(p int64) bool { return length.Get(p) == 0 }
-
 // block is what a pointer leads to.
 func block(p int64) (remote.Ref, int) { return remote.Ref(address.Get(p)), int(length.Get(p)) }
 
 // pointer leads to a block.
-func pointer(ref remote.Ref, words int, v int64) int64 {
-	return length.With(address.With(version.With(0, v), int64(ref)), int64(words))
+func pointer(ref remote.Ref, words int) int64 {
+	return length.With(address.With(0, int64(ref)), int64(words))
 }
-
-// gone is a pointer after the deletion of p.
-func gone(p int64) int64 { return version.With(0, version.Get(p)+1) }
 
 // A name is a client's place in a queue, as in tail: client + 1, and the number of its entry.
 type name int64
@@ -66,13 +59,6 @@ const (
 	holds    = 1 + iota // the lock is the receiver's; of a coordinator: the executor has finished
 	executes            // the receiver executes for a coordinator
 	combined            // another client's update stands for the receiver's too
-)
-
-// What became of an update or a deletion.
-const (
-	changed = iota
-	absent  // the key is not there
-	again   // the lock was reset: begin again
 )
 
 // The words of a block.

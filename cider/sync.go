@@ -1,0 +1,157 @@
+package cider
+
+import (
+	"fmt"
+
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A Slot is where an index keeps the pointer to the block of a key. Any index on memory nodes can
+// have its slots changed by a [Sync].
+type Slot struct {
+	Host    int    // whose memory has the words
+	Pointer int    // where the pointer is; see Version
+	Lock    int    // where its LOCK and EPOCH are: LockWords, of this slot alone, and zero at first
+	Key     uint64 // the key's number, or a hash of it: credits go by it
+}
+
+// Version is the field of a pointer, and of LOCK, that counts deletions. The other bits of a
+// pointer are the index's; all of them 0 is an empty slot. To fill an empty slot the index makes
+// a CompareAndSwap that leaves the version as it is.
+var Version = rma.Field{Name: "version", Shift: 0, Bits: 4, Wraps: true}
+
+// Empty reports whether a pointer leads to no block.
+func Empty(p int64) bool { return p&^Version.Mask() == 0 }
+
+// LockWords are the two words at Slot.Lock.
+func LockWords() []rma.Word {
+	return []rma.Word{
+		{Name: "LOCK", Class: rma.Far, Fields: []rma.Field{resets, tail, Version}},
+		{Name: "EPOCH", Class: rma.Far},
+	}
+}
+
+// A Writer is what an index does for one change of a slot.
+type Writer interface {
+	// Next is the pointer to put in place of p; what version it has does not matter. One that is
+	// empty takes the key out. Next comes before each CompareAndSwap; the first time it writes the
+	// new block, which the CompareAndSwap at the slot's host must follow.
+	Next(p int64) (int64, error)
+	// Replaced: the last that Next has returned is in place of p, whose block is no longer used.
+	Replaced(p int64)
+	// Discard: nobody has seen what Next has returned.
+	Discard() error
+}
+
+// Became is what became of a change.
+type Became int
+
+const (
+	// Changed: the slot is changed, by this client or by one whose update stands for its own.
+	Changed Became = iota
+	// Absent: the slot has been emptied since p was read. If keys stay where they are, the key was
+	// absent; else the index looks the key up again.
+	Absent
+	// Again: the slot's queue was reset. The index reads the pointer again.
+	Again
+)
+
+// A Sync is one client's way to change slots. It belongs to one goroutine at a time.
+type Sync struct {
+	c   rma.Comm
+	cfg Policy
+	w   *rma.Window // the slots
+	box *rma.Window // NEXT and STATUS of each client
+
+	number int64 // of the entries of this client into queues
+	hot    []heat
+	random uint64
+	stats  Stats
+}
+
+// Stats count what a client has done.
+type Stats struct {
+	Optimistic  int64 // updates that began so
+	Queued      int64 // entries into a queue
+	Retries     int64 // CompareAndSwaps of a pointer that others were faster with
+	Executed    int64 // updates and deletions that changed a pointer
+	Combined    int64 // updates for which another client's stands
+	Coordinated int64 // of these, the coordinators'
+	Batched     int64 // updates, together, that executors stood for, their own included
+	Batches     int64 // their number
+	Resets      int64 // locks that were taken from the dead
+}
+
+// NewSync opens the mail of clients that change slots in a window. Collective.
+func NewSync(c rma.Comm, w *rma.Window, cfg Policy) (*Sync, error) {
+	if err := cfg.validate(c.Size()); err != nil {
+		return nil, err
+	}
+	box, err := c.Allocate(rma.Spec{Name: "cider mail", Regions: []rma.Region{{Count: 1, Words: []rma.Word{
+		{Name: "NEXT", Class: rma.Plain, Fields: []rma.Field{forNumber, from}},
+		{Name: "STATUS", Class: rma.Plain, Fields: []rma.Field{forNumber, info, result, batch}},
+	}}}})
+	if err != nil {
+		return nil, fmt.Errorf("cider: %w", err)
+	}
+	s := &Sync{
+		c: c, cfg: cfg, w: w, box: box, number: int64(rma.Generation(c)) << 16,
+		random: uint64(c.Rank())*0x9E3779B97F4A7C15 + 1,
+	}
+	if cfg.Scheme.adapts() {
+		s.hot = make([]heat, cfg.Hot)
+	}
+	return s, nil
+}
+
+// Free closes the mail. Collective.
+func (s *Sync) Free() error { return s.box.Free() }
+
+// Stats is what this client has done so far.
+func (s *Sync) Stats() Stats { return s.stats }
+
+// Change changes the pointer of a slot (Algorithm 1), which the client has found as p, not empty.
+// With deletes the Writer empties the slot. One that moves a key does so too: each Next copies p to
+// the new place. It does not allocate.
+func (s *Sync) Change(at Slot, p int64, w Writer, deletes bool) (Became, error) {
+	switch {
+	case s.cfg.Scheme == Spin:
+		return s.spin(at, p, w)
+	case s.cfg.Scheme.queues() && (deletes || !s.cfg.Scheme.adapts() || s.takeCredit(at.Key)): // A1:2 to A1:4
+		return s.pessimistic(at, p, w, deletes)
+	case deletes:
+		became, _, err := s.execute(at, p, w)
+		return became, err
+	}
+	s.stats.Optimistic++
+	became, retries, err := s.execute(at, p, w) // A1:6
+	s.cooled(at.Key, retries)
+	return became, err
+}
+
+// execute writes the block and changes the pointer (A1:10 A1:11, A1:18 A1:19), unless the slot is
+// emptied meanwhile.
+func (s *Sync) execute(at Slot, p int64, w Writer) (became Became, retries int, err error) {
+	for v := Version.Get(p); !Empty(p) && Version.Get(p) == v; {
+		to, err := w.Next(p)
+		if err != nil {
+			return Absent, retries, err
+		}
+		if to = Version.With(to, v); Empty(to) {
+			to = Version.With(0, v+1)
+		}
+		found, err := s.w.CompareAndSwapFlush(to, p, at.Host, at.Pointer)
+		if err != nil {
+			return Absent, retries, err
+		}
+		if found == p {
+			s.stats.Executed++
+			w.Replaced(p)
+			return Changed, retries, nil
+		}
+		p = found
+		retries++
+		s.stats.Retries++
+	}
+	return Absent, retries, w.Discard()
+}
