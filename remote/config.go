@@ -34,10 +34,11 @@ type Config struct {
 	Chunk int
 	// Lease is how long a section may last, in nanoseconds; 0 means one second.
 	Lease int64
-	// Atomics makes the blocks' words Far: clients change some of them by atomics. Where a
-	// transport has no atomic Put (rma.Caps), a Put into a block is then a loop. Without it they
-	// are Plain.
-	Atomics bool
+	// FarWords and FarClasses are for blocks of Far words, which clients change by atomics
+	// (AllocFar), as Words and Classes are for those of Plain words. Where a transport has no
+	// atomic Put (rma.Caps), a Put into such a block is a loop. 0 for none.
+	FarWords   int
+	FarClasses []int
 }
 
 // Sizes are classes from least to most words, each at most a quarter larger than the one
@@ -63,18 +64,26 @@ func (c *Config) Validate() error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("remote: heap %q: Config.%s: %w", c.Name, fmt.Sprintf(format, args...), ErrConfig)
 	}
-	if len(c.Classes) == 0 || len(c.Classes) > maxClasses || !slices.IsSorted(c.Classes) {
-		return refuse("Classes are %v, want 1 to %d sizes, ascending", c.Classes, maxClasses)
-	}
-	first, last := c.Classes[0], c.Classes[len(c.Classes)-1]
-	if first < minClass {
-		return refuse("Classes begin with %d words, want at least %d", first, minClass)
-	}
-	for i, size := range c.Classes {
-		if size%first != 0 || i > 0 && size == c.Classes[i-1] {
-			return refuse("Classes are %v, want different multiples of %d", c.Classes, first)
+	last := 0
+	for name, classes := range map[string][]int{"Classes": c.Classes, "FarClasses": c.FarClasses} {
+		if len(classes) == 0 && name == "FarClasses" && c.FarWords == 0 {
+			continue
 		}
+		if len(classes) == 0 || len(c.Classes)+len(c.FarClasses) > maxClasses || !slices.IsSorted(classes) {
+			return refuse("%s are %v, want 1 to %d sizes, ascending", name, classes, maxClasses)
+		}
+		first := classes[0]
+		if first < minClass {
+			return refuse("%s begin with %d words, want at least %d", name, first, minClass)
+		}
+		for i, size := range classes {
+			if size%first != 0 || i > 0 && size == classes[i-1] {
+				return refuse("%s are %v, want different multiples of %d", name, classes, first)
+			}
+		}
+		last = max(last, classes[len(classes)-1])
 	}
+	first := c.Classes[0]
 	if c.Chunk == 0 {
 		c.Chunk = 16 * last
 	}
@@ -86,6 +95,8 @@ func (c *Config) Validate() error {
 		return refuse("Chunk is %d words, want a multiple of %d, and at least %d, eight blocks of the largest class", c.Chunk, 2*first, 8*last)
 	case c.Words < c.Chunk/2:
 		return refuse("Words is %d words at each host, want at least %d, half a chunk; take more Words or a smaller Chunk", c.Words, c.Chunk/2)
+	case len(c.FarClasses) > 0 && c.FarWords < c.Chunk/2:
+		return refuse("FarWords is %d words at each host, want at least %d, half a chunk", c.FarWords, c.Chunk/2)
 	case c.Lease < 0:
 		return refuse("Lease is %d ns, want no negative time", c.Lease)
 	}
@@ -103,21 +114,18 @@ func (c *Config) spec(hosts rma.Hosts, clients int) rma.Spec {
 	epoch := rma.Word{Name: "EPOCH", Class: rma.Far}
 	entry := []rma.Field{{Name: "section", Shift: epochBits, Bits: 64 - epochBits}, {Name: "epoch", Bits: epochBits}}
 	pool := []rma.Field{{Name: "changes", Shift: refBits, Bits: 64 - refBits}, {Name: "top", Bits: refBits}}
-	class := rma.Plain
-	if c.Atomics {
-		class = rma.Far
-	}
 	return rma.Spec{
 		Name:  c.Name,
 		Hosts: hosts,
 		Regions: append(slices.Clone(c.Regions),
-			rma.Region{Count: 1, Words: []rma.Word{epoch, {Name: "FREE", Class: rma.Far}}},
-			rma.Region{Count: len(c.Classes), Words: []rma.Word{{Name: "POOL", Class: rma.Far, Fields: pool}}},
+			rma.Region{Count: 1, Words: []rma.Word{epoch, {Name: "FREE", Class: rma.Far}, {Name: "FARFREE", Class: rma.Far}}},
+			rma.Region{Count: len(c.Classes) + len(c.FarClasses), Words: []rma.Word{{Name: "POOL", Class: rma.Far, Fields: pool}}},
 			rma.Region{Count: clients, Words: []rma.Word{
 				entryWord:   {Name: "ENTRY", Class: rma.Plain, Fields: entry},
 				evictedWord: {Name: "EVICTED", Class: rma.Plain, Fields: entry},
 			}},
-			rma.Region{Count: c.Words, Words: []rma.Word{{Name: "HEAP", Class: class}}}),
+			rma.Region{Count: c.Words, Words: []rma.Word{{Name: "HEAP", Class: rma.Plain}}},
+			rma.Region{Count: c.FarWords, Words: []rma.Word{{Name: "FARHEAP", Class: rma.Far}}}),
 	}
 }
 

@@ -56,7 +56,7 @@ func TestCost(t *testing.T) {
 				return fmt.Errorf("%s costs %s, want %s", k.name, kinds, k.want)
 			}
 		}
-		h.spanLeft = 0
+		h.plain.spanLeft = 0
 		kinds = ""
 		if err := alloc(); err != nil || kinds != "Get GetBulk CompareAndSwap " {
 			return fmt.Errorf("Alloc from the pool costs %s, %w", kinds, err)

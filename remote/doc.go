@@ -43,11 +43,13 @@
 //
 //	word         class           number       where        values
 //	EPOCH        far             1            host 0       number of the epoch
-//	FREE         far             1            each host    words given out since the start
+//	FREE         far             1            each host    words of HEAP given out since the start
+//	FARFREE      far             1            each host    the same of FARHEAP
 //	POOL         far             classes      host 0       pushes and pops<<48 | block of the top list
 //	ENTRY        plain           clients      host 0       0 outside; section<<40 | epoch at its Enter
 //	EVICTED      plain           clients      host 0       ENTRY of a section that was taken for dead
-//	HEAP         plain or far    Words        each host    the blocks: Config.Atomics
+//	HEAP         plain           Words        each host    the blocks of Alloc
+//	FARHEAP      far             FarWords     each host    the blocks of AllocFar
 //
 // # Protocol
 //
@@ -76,7 +78,7 @@
 // # Death
 //
 // What a dead client had in hand is lost: at most Config.Chunk words (the rest of its half
-// chunk, its lists, and blocks that it freed), and beyond it what it freed or allocated in
+// chunk, its lists, and blocks that it freed; half a chunk more with FarWords), and beyond it what it freed or allocated in
 // its last section. A client that frees faster than epochs advance waits in Enter, at most some
 // leases, so that this holds. Nothing else waits for a dead client. Its operations that are
 // still on the way when its lease ends must have taken effect by then; verbs and MPI see to that

@@ -68,7 +68,7 @@ func (h *Heap) ripen(e int64) {
 	n := 0
 	for ; n < len(h.limbo) && h.limbo[n].mark+2 <= e; n++ {
 		h.put(h.limbo[n].kind, h.limbo[n].ref)
-		h.limboWords -= h.cfg.Classes[h.limbo[n].kind]
+		h.limboWords -= h.sizes[h.limbo[n].kind]
 	}
 	if n > 0 {
 		h.limbo = h.limbo[:copy(h.limbo, h.limbo[n:])]

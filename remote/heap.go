@@ -13,14 +13,12 @@ type Heap struct {
 	w   *rma.Window
 	cfg Config
 
-	epochAt, freeAt, poolAt, clientsAt, heapAt, entryAt int // displacements
+	epochAt, poolAt, clientsAt, entryAt int // displacements
 
-	// The rest of the memory that the client has taken from its host.
-	spanNode, spanDisp, spanLeft int
-	node                         int    // host to take memory from
-	full                         []bool // hosts by whether all of their memory is given out
-	free                         [][]Ref
-	freeWords                    int // in free
+	plain, far part
+	sizes      []int   // of blocks by kind: Classes, and behind them FarClasses
+	free       [][]Ref // by kind
+	freeWords  int     // in free
 
 	epoch      int64 // EPOCH as the client has read it last
 	section    int64 // number of the last section
@@ -35,6 +33,17 @@ type Heap struct {
 	suspect  suspect
 	pooled   int // lists that the client has given to the pool
 	fromPool int // and taken
+}
+
+// A part is the blocks of one class of words.
+type part struct {
+	freeAt, heapAt, words int // the counter of what is given out, and the memory, at each host
+	first, end            int // kinds of its blocks
+
+	// The rest of the memory that the client has taken from its host.
+	spanNode, spanDisp, spanLeft int
+	node                         int    // host to take memory from
+	full                         []bool // hosts by whether all of their memory is given out
 }
 
 // waiting is a block that was freed. mark is an EPOCH read after that.
@@ -63,14 +72,22 @@ func New(c rma.Comm, cfg Config) (*Heap, error) {
 		return nil, err
 	}
 	r := len(cfg.Regions)
+	sizes := slices.Concat(cfg.Classes, cfg.FarClasses)
 	h := &Heap{
-		c: c, w: w, cfg: cfg,
-		epochAt: spec.Base(r), freeAt: spec.Base(r) + 1, poolAt: spec.Base(r + 1),
-		clientsAt: spec.Base(r + 2), heapAt: spec.Base(r + 3),
-		node: c.Rank() % n, full: make([]bool, n), free: make([][]Ref, len(cfg.Classes)),
+		c: c, w: w, cfg: cfg, sizes: sizes,
+		epochAt: spec.Base(r), poolAt: spec.Base(r + 1), clientsAt: spec.Base(r + 2),
+		plain: part{
+			freeAt: spec.Base(r) + 1, heapAt: spec.Base(r + 3), words: cfg.Words,
+			end: len(cfg.Classes), node: c.Rank() % n, full: make([]bool, n),
+		},
+		far: part{
+			freeAt: spec.Base(r) + 2, heapAt: spec.Base(r + 4), words: cfg.FarWords,
+			first: len(cfg.Classes), end: len(sizes), node: c.Rank() % n, full: make([]bool, n),
+		},
+		free:    make([][]Ref, len(sizes)),
 		section: int64(rma.Generation(c)) << 12,
 		entries: make([]int64, clientWords*c.Size()),
-		list:    make([]int64, cfg.Classes[len(cfg.Classes)-1]),
+		list:    make([]int64, slices.Max(sizes)),
 	}
 	h.entryAt = h.clientsAt + clientWords*c.Rank() + entryWord
 	return h, nil
@@ -82,28 +99,55 @@ func (h *Heap) Window() *rma.Window { return h.w }
 // Size is the number of words of the block that Alloc gives for a number of words; 0 if there is
 // no such class.
 func (h *Heap) Size(words int) int {
-	if k := h.kind(words); k >= 0 {
-		return h.cfg.Classes[k]
+	if k := h.kind(&h.plain, words); k >= 0 {
+		return h.sizes[k]
 	}
 	return 0
 }
 
-// kind is the smallest class with so many words, or -1.
-func (h *Heap) kind(words int) int {
-	for k, size := range h.cfg.Classes {
-		if words <= size {
+// kind is the smallest kind of a part with so many words, or -1.
+func (h *Heap) kind(p *part, words int) int {
+	for k := p.first; k < p.end; k++ {
+		if words <= h.sizes[k] {
 			return k
 		}
 	}
 	return -1
 }
 
-// Alloc gives a block of at least so many words. The error wraps ErrFull or is the transport's.
-func (h *Heap) Alloc(words int) (Ref, error) {
-	k := h.kind(words)
+// partOf is the part that a kind of block is of.
+func (h *Heap) partOf(k int) *part {
+	if k < h.plain.end {
+		return &h.plain
+	}
+	return &h.far
+}
+
+// kindOf is the kind of a block that was given for so many words.
+func (h *Heap) kindOf(ref Ref, words int) int {
+	p := &h.plain
+	if ref.Disp() >= h.far.heapAt {
+		p = &h.far
+	}
+	k := h.kind(p, words)
+	if k < 0 || ref.Disp() < p.heapAt || ref.Node() >= len(p.full) || ref.Disp()+h.sizes[k] > p.heapAt+p.words {
+		panic(fmt.Sprintf("remote: free of %d words at host %d, displacement %d, which is no block", words, ref.Node(), ref.Disp()))
+	}
+	return k
+}
+
+// Alloc gives a block of at least so many Plain words. The error wraps ErrFull or is the
+// transport's.
+func (h *Heap) Alloc(words int) (Ref, error) { return h.alloc(&h.plain, words) }
+
+// AllocFar gives a block of at least so many Far words (Config.FarWords).
+func (h *Heap) AllocFar(words int) (Ref, error) { return h.alloc(&h.far, words) }
+
+func (h *Heap) alloc(p *part, words int) (Ref, error) {
+	k := h.kind(p, words)
 	if words < 1 || k < 0 {
-		return 0, fmt.Errorf("remote: heap %q: a block of %d words, want 1 to %d (Config.Classes): %w",
-			h.cfg.Name, words, h.cfg.Classes[len(h.cfg.Classes)-1], ErrConfig)
+		return 0, fmt.Errorf("remote: heap %q: a block of %d words, want 1 to %d (Config.Classes or FarClasses): %w",
+			h.cfg.Name, words, slices.Max(append([]int{0}, h.sizes[p.first:p.end]...)), ErrConfig)
 	}
 	if len(h.free[k]) == 0 {
 		if err := h.refill(k); err != nil {
@@ -113,33 +157,30 @@ func (h *Heap) Alloc(words int) (Ref, error) {
 	last := len(h.free[k]) - 1
 	ref := h.free[k][last]
 	h.free[k] = h.free[k][:last]
-	h.freeWords -= h.cfg.Classes[k]
+	h.freeWords -= h.sizes[k]
 	return ref, nil
 }
 
-// Free gives a block back that Alloc gave for so many words, to any client. No client can find it
-// any more: what led to it has been changed and flushed. Sections that began before may still
-// read it.
+// Free gives a block back that Alloc or AllocFar gave for so many words, to any client. No client
+// can find it any more: what led to it has been changed and flushed. Sections that began before may
+// still read it.
 func (h *Heap) Free(ref Ref, words int) {
-	k := h.kind(words)
-	if k < 0 || ref.Disp() < h.heapAt || ref.Node() >= len(h.full) || ref.Disp()+h.cfg.Classes[k] > h.heapAt+h.cfg.Words {
-		panic(fmt.Sprintf("remote: free of %d words at host %d, displacement %d, which is no block", words, ref.Node(), ref.Disp()))
-	}
+	k := h.kindOf(ref, words)
 	h.limbo = append(h.limbo, waiting{ref: ref, kind: k})
 	h.unmarked++
-	h.limboWords += h.cfg.Classes[k]
+	h.limboWords += h.sizes[k]
 }
 
 // Return gives a block back that no other client has ever found, such as one that lost a race. It
 // may be given out again at once.
-func (h *Heap) Return(ref Ref, words int) { h.put(h.kind(words), ref) }
+func (h *Heap) Return(ref Ref, words int) { h.put(h.kindOf(ref, words), ref) }
 
 func (h *Heap) put(k int, ref Ref) {
 	h.free[k] = append(h.free[k], ref)
-	h.freeWords += h.cfg.Classes[k]
+	h.freeWords += h.sizes[k]
 }
 
-// refill finds blocks of a class: in the pool, in the rest of the client's memory, in fresh
+// refill finds blocks of a kind: in the pool, in the rest of the client's memory, in fresh
 // memory.
 func (h *Heap) refill(k int) error {
 	if h.cut(k) {
@@ -149,15 +190,16 @@ func (h *Heap) refill(k int) error {
 	if got || err != nil {
 		return err
 	}
+	p := h.partOf(k)
 	for {
-		got, err := h.takeMemory()
+		got, err := h.takeMemory(p)
 		if err != nil {
 			return err
 		}
 		if !got {
-			taken := h.cfg.Words * len(h.full)
-			return fmt.Errorf("remote: heap %q: no block of %d words: all %d words of %d hosts are given out, and none is free (Config.Words): %w",
-				h.cfg.Name, h.cfg.Classes[k], taken, len(h.full), ErrFull)
+			taken := p.words * len(p.full)
+			return fmt.Errorf("remote: heap %q: no block of %d words: all %d words of %d hosts are given out, and none is free (Config.Words, Config.FarWords): %w",
+				h.cfg.Name, h.sizes[k], taken, len(p.full), ErrFull)
 		}
 		if h.cut(k) {
 			return nil
@@ -167,35 +209,35 @@ func (h *Heap) refill(k int) error {
 
 // cut cuts a block from the rest of the client's memory.
 func (h *Heap) cut(k int) bool {
-	size := h.cfg.Classes[k]
-	if h.spanLeft < size {
+	p, size := h.partOf(k), h.sizes[k]
+	if p.spanLeft < size {
 		return false
 	}
-	h.put(k, At(h.spanNode, h.spanDisp))
-	h.spanDisp += size
-	h.spanLeft -= size
+	h.put(k, At(p.spanNode, p.spanDisp))
+	p.spanDisp += size
+	p.spanLeft -= size
 	return true
 }
 
 // takeMemory takes half a chunk of fresh memory, from another host if one has no more. It
 // reports whether it got some.
-func (h *Heap) takeMemory() (bool, error) {
-	h.dissolve()
+func (h *Heap) takeMemory(p *part) (bool, error) {
+	h.dissolve(p)
 	half := h.cfg.Chunk / 2
-	for range h.full {
-		node := h.node
-		h.node = (h.node + 1) % len(h.full)
-		if h.full[node] {
+	for range p.full {
+		node := p.node
+		p.node = (p.node + 1) % len(p.full)
+		if p.full[node] {
 			continue
 		}
-		before, err := h.w.FetchAndOpFlush(int64(half), node, h.freeAt, rma.Sum)
+		before, err := h.w.FetchAndOpFlush(int64(half), node, p.freeAt, rma.Sum)
 		if err != nil {
 			return false, err
 		}
-		left := int64(h.cfg.Words) - before
-		h.full[node] = left < int64(half)
-		if n := int(min(left, int64(half))); n >= h.cfg.Classes[0] {
-			h.spanNode, h.spanDisp, h.spanLeft = node, h.heapAt+int(before), n
+		left := int64(p.words) - before
+		p.full[node] = left < int64(half)
+		if n := int(min(left, int64(half))); n >= h.sizes[p.first] {
+			p.spanNode, p.spanDisp, p.spanLeft = node, p.heapAt+int(before), n
 			return true, nil
 		}
 	}
@@ -203,17 +245,17 @@ func (h *Heap) takeMemory() (bool, error) {
 }
 
 // dissolve makes blocks of the rest of the client's memory, the largest first.
-func (h *Heap) dissolve() {
-	for k := len(h.cfg.Classes) - 1; k >= 0; {
+func (h *Heap) dissolve(p *part) {
+	for k := p.end - 1; k >= p.first; {
 		if !h.cut(k) {
 			k--
 		}
 	}
-	h.spanLeft = 0 // less than a block, at the end of a host's memory
+	p.spanLeft = 0 // less than a block, at the end of a host's memory
 }
 
 // Held is the number of words that the client has in hand: its death loses them.
-func (h *Heap) Held() int { return h.spanLeft + h.freeWords + h.limboWords }
+func (h *Heap) Held() int { return h.plain.spanLeft + h.far.spanLeft + h.freeWords + h.limboWords }
 
 // A Usage is what a heap's memory is used for, in words.
 type Usage struct {
@@ -224,14 +266,16 @@ type Usage struct {
 // Usage reads the heap's counters and goes through the pool. The words in use are Taken less
 // Pooled less what all clients hold. It is for times at which no client works.
 func (h *Heap) Usage() (u Usage, err error) {
-	for node := range h.full {
-		taken, err := h.w.GetFlush(node, h.freeAt)
-		if err != nil {
-			return u, err
+	for _, p := range []*part{&h.plain, &h.far} {
+		for node := range p.full {
+			taken, err := h.w.GetFlush(node, p.freeAt)
+			if err != nil {
+				return u, err
+			}
+			u.Taken += min(taken, int64(p.words))
 		}
-		u.Taken += min(taken, int64(h.cfg.Words))
 	}
-	for k, size := range h.cfg.Classes {
+	for k, size := range h.sizes {
 		top, err := h.w.GetFlush(0, h.poolAt+k)
 		for top &= 1<<refBits - 1; top != 0 && err == nil; {
 			var n int
@@ -256,7 +300,8 @@ func (h *Heap) Close() error {
 			return err
 		}
 	}
-	h.dissolve()
+	h.dissolve(&h.plain)
+	h.dissolve(&h.far)
 	for k := range h.free {
 		for len(h.free[k]) > 0 {
 			if err := h.giveList(k); err != nil {
@@ -272,7 +317,7 @@ func (h *Heap) Unmap() error { return h.w.Free() }
 
 // largest is the class whose free blocks have the most words.
 func (h *Heap) largest() int {
-	words := func(k int) int { return len(h.free[k]) * h.cfg.Classes[k] }
+	words := func(k int) int { return len(h.free[k]) * h.sizes[k] }
 	best := 0
 	for k := range h.free {
 		if words(k) > words(best) {
@@ -282,5 +327,5 @@ func (h *Heap) largest() int {
 	return best
 }
 
-// Classes are the sizes of blocks in words.
+// Classes are the sizes of blocks of Plain words, in words.
 func (h *Heap) Classes() []int { return slices.Clone(h.cfg.Classes) }

@@ -41,12 +41,12 @@ func (h *Heap) takeList(k int) (bool, error) {
 
 // readList reads a list into h.list. Its result is meaningless if the list has been taken.
 func (h *Heap) readList(k int, list Ref) (next int64, n int, err error) {
-	h.w.GetBulk(h.list[:h.cfg.Classes[k]], list.Node(), list.Disp())
+	h.w.GetBulk(h.list[:h.sizes[k]], list.Node(), list.Disp())
 	if err := h.w.Flush(list.Node()); err != nil {
 		return 0, 0, err
 	}
 	n = int(h.list[listCount])
-	if n < 0 || n > h.cfg.Classes[k]-listRefs {
+	if n < 0 || n > h.sizes[k]-listRefs {
 		n = 0 // taken, and in other use
 	}
 	return h.list[listNext], n, nil
@@ -61,7 +61,7 @@ func changed(seen, top int64) int64 {
 func (h *Heap) giveList(k int) error {
 	free := h.free[k]
 	list := free[len(free)-1]
-	n := min(len(free)-1, h.cfg.Classes[k]-listRefs)
+	n := min(len(free)-1, h.sizes[k]-listRefs)
 	for i := range n {
 		h.list[listRefs+i] = int64(free[len(free)-2-i])
 	}
@@ -76,7 +76,7 @@ func (h *Heap) giveList(k int) error {
 		var before int64
 		if before, err = h.w.CompareAndSwapFlush(changed(seen, int64(list)), seen, 0, at); err == nil && before == seen {
 			h.free[k] = free[:len(free)-1-n]
-			h.freeWords -= (n + 1) * h.cfg.Classes[k]
+			h.freeWords -= (n + 1) * h.sizes[k]
 			h.pooled++
 			return nil
 		}

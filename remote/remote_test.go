@@ -301,3 +301,58 @@ func TestExpired(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFar: blocks of far words are changed by atomics, come back to their own class, and are
+// accounted for beside those of plain words.
+func TestFar(t *testing.T) {
+	err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 2}.Run(func(c rma.Comm) error {
+		cfg := config()
+		cfg.FarWords, cfg.FarClasses = 1<<10, []int{4, 12}
+		h, err := remote.New(c, cfg)
+		if err != nil {
+			return err
+		}
+		w := h.Window()
+		var far, plain []remote.Ref
+		for i := range 60 { // more than a half chunk of either
+			ref, err := h.AllocFar(5)
+			if err != nil {
+				return err
+			}
+			w.PutBulk(make([]int64, 12), ref.Node(), ref.Disp())
+			if v, err := w.CompareAndSwapFlush(int64(i), 0, ref.Node(), ref.Disp()+11); v != 0 || err != nil {
+				return fmt.Errorf("CompareAndSwap finds %d; %w", v, err)
+			}
+			far = append(far, ref)
+			if ref, err = h.Alloc(4); err != nil {
+				return err
+			}
+			plain = append(plain, ref)
+		}
+		if _, err := w.CompareAndSwapFlush(1, 0, plain[0].Node(), plain[0].Disp()); !errors.Is(err, rma.ErrClass) {
+			return fmt.Errorf("CompareAndSwap of a plain word: %w", err)
+		}
+		if err := accounts(h, 60*(12+4), []int64{int64(h.Held())}); err != nil {
+			return err
+		}
+		for _, ref := range far[:30] {
+			h.Free(ref, 5)
+		}
+		if err := h.Close(); err != nil {
+			return err
+		}
+		for range 20 {
+			ref, err := h.AllocFar(12)
+			if err != nil || !slices.Contains(far[:30], ref) {
+				return fmt.Errorf("block %v is not one that was freed; %w", ref, err)
+			}
+		}
+		if _, err := h.AllocFar(13); !errors.Is(err, remote.ErrConfig) {
+			return fmt.Errorf("a block beyond the classes: %w", err)
+		}
+		return h.Unmap()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

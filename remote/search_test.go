@@ -155,7 +155,7 @@ func (u *use) open(c rma.Comm) (*Heap, error) {
 		}
 		for range u.lists {
 			if !h.cut(0) {
-				_, err = h.takeMemory()
+				_, err = h.takeMemory(&h.plain)
 				h.cut(0)
 			}
 			if err := errors.Join(err, h.giveList(0)); err != nil {
