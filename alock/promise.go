@@ -12,7 +12,9 @@ import (
 // the try on that succeeds.
 //
 // A shared acquire counts the rank and looks at both TAILs; if it must queue it takes the count
-// back, and has both of the above. Bounds hold from its third atomic operation, the swap, on.
+// back, and has both of the above. From its third atomic operation, the swap, on the bounds hold for
+// writers. Readers may pass it any number of times: when it has passed the lock on it is in, and so
+// are they.
 func (t *Table) Promise(mode lock.Mode) lock.Promise {
 	p := lock.Promise{Acquire: 4, Release: 2}
 	for id := range min(t.cfg.Locks, t.size) {
@@ -25,13 +27,14 @@ func (t *Table) Promise(mode lock.Mode) lock.Promise {
 			}
 		}
 	}
-	if t.cfg.Shared { // each other rank may be between its entry and the end of its Lock
+	writers := p.Bypass + 1 // one that has its turn may wait for readers still
+	if t.cfg.Shared {       // each other rank may be between its entry and the end of its Lock
 		p.Acquire += 2
 		p.Bypass, p.Bounds = p.Bypass+t.size-1, nil
 	}
 	if t.shares(mode) {
 		p.Acquire, p.Release = 3+1+p.Acquire-2+1+p.Release, 1
-		p.Bounds = []lock.Bound{{After: 3, Most: p.Bypass}}
+		p.Bounds = []lock.Bound{{After: 3, Most: writers, Of: func(_ int, mode lock.Mode) bool { return mode == lock.Exclusive }}}
 		p.Bypass = lock.Unbounded
 	}
 	if !t.w.Caps().NativeSwap {

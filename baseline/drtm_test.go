@@ -15,13 +15,6 @@ import (
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
-// leased is DrTM as a lock whose readers may lose their lease; no rank dies.
-func leased(t *testing.T, p params) lock.Info {
-	info := with(t, "drtm", p)
-	info.Recovers = true
-	return info
-}
-
 // writers is a lock without its shared mode.
 func writers(info lock.Info) lock.Info {
 	out := info
@@ -82,12 +75,12 @@ func TestDrTMSearch(t *testing.T) {
 			if k.long && locktest.Quick() {
 				t.Skip("seconds")
 			}
-			k.plan.Info, k.plan.MemoryNodes = leased(t, k.params), 1
+			k.plan.Info, k.plan.MemoryNodes = with(t, "drtm", k.params), 1
 			locktest.RunWhole(t, k.plan, sim.Unbounded)
 		})
 	}
 	for _, s := range []sim.Scheduler{sim.Random(1, 0, locktest.Draws(2000)), sim.PCT(1, 3, 0, locktest.Draws(2000))} {
-		locktest.RunPlan(t, check.Plan{Info: leased(t, exact), MemoryNodes: 1, Ranks: 4, Acquires: 3, Writers: check.Mixed, Ticks: 60}, s)
+		locktest.RunPlan(t, check.Plan{Info: with(t, "drtm", exact), MemoryNodes: 1, Ranks: 4, Acquires: 3, Writers: check.Mixed, Ticks: 60}, s)
 	}
 	t.Run("writers", func(t *testing.T) { locktest.RunVariant(t, writers(with(t, "drtm", nil))) })
 }
@@ -95,7 +88,7 @@ func TestDrTMSearch(t *testing.T) {
 // TestDrTMNeedsDelta: with clocks that differ, and leases that do not allow for it, a writer is
 // in before a reader's lease has ended, and the reader is not told.
 func TestDrTMNeedsDelta(t *testing.T) {
-	plan := check.Plan{Info: leased(t, params{"LEASE": "3us"}), MemoryNodes: 1, Ranks: 3, Acquires: 1, Writers: 2, Ticks: 7, Disturb: ahead}
+	plan := check.Plan{Info: with(t, "drtm", params{"LEASE": "3us"}), MemoryNodes: 1, Ranks: 3, Acquires: 1, Writers: 2, Ticks: 7, Disturb: ahead}
 	plan.Disturb = func(c rma.Comm, _ func() check.Position) rma.Comm {
 		return skewed{c, int64(2-c.Rank()) * 2 * sim.DefaultTickNs} // the writers' are ahead
 	}

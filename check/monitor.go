@@ -29,9 +29,8 @@ type monitor struct {
 	most     int              // the largest of waits
 	states   bool             // the search compares states
 
-	s        *sim.Comm // of a rank
-	recovers bool      // lock.Info.Recovers
-	tickNs   int64
+	s      *sim.Comm // of a rank
+	tickNs int64
 }
 
 // occupancy is the state of one execution: the holders and the waiting ranks.

@@ -90,7 +90,7 @@ func (h *monitor) takesOver(c *sim.Comm, mode lock.Mode, told bool) {
 	}
 	h.owed, h.idle = false, 0
 	h.mode[me], h.until[me], h.writes[me] = mode, 0, mayWrite
-	if p := h.promises[me]; h.recovers && p != nil && p[mode].Lease > 0 {
+	if p := h.promises[me]; p != nil && p[mode].Lease > 0 {
 		h.until[me] = c.Clock() + p[mode].Lease
 	}
 }

@@ -56,7 +56,7 @@ func (p *Plan) search() sim.Search {
 func (p *Plan) newMonitor() *monitor {
 	h := &monitor{
 		occupancy: newOccupancy(p.Ranks), promises: make([][]lock.Promise, p.Ranks), doors: make([][]func(), p.Ranks),
-		recovers: p.Info.Recovers, tickNs: cmp.Or(p.TickNs, sim.DefaultTickNs),
+		tickNs: cmp.Or(p.TickNs, sim.DefaultTickNs),
 	}
 	h.hazards = p.hazards()
 	return h
@@ -69,6 +69,7 @@ type client struct {
 	s        *sim.Comm
 	table    lock.Table
 	data     *rma.Window // two words that the lock guards, or nil
+	leases   bool        // a holder may lose the lock: its Unlock says so
 	wrote    int64       // exclusive visits
 	position Position
 	snapshot *handle.Snapshot // of what it has opened, if it is opened once for all executions
@@ -87,14 +88,22 @@ func (k *client) open(c rma.Comm) error {
 	if k.table, err = k.p.open(over); err != nil {
 		return err
 	}
+	k.leases = k.p.Info.Recovers || leases(k.table, k.p.Info.Shared)
 	if k.p.Guard {
 		spec := rma.DataSpec("guarded", 2)
-		if k.p.Info.Recovers { // a holder that is taken for dead may still write
+		if k.leases { // a holder that is taken for dead may still write
 			spec.Regions[0].Words[0].Class = rma.Plain
 		}
 		k.data, err = c.Allocate(spec)
 	}
 	return err
+}
+
+// leases reports whether a table promises leases in some mode. A lock may have them and yet not
+// recover: the readers' alone, say.
+func leases(t lock.Table, shared bool) bool {
+	k, ok := t.(lock.Checked)
+	return ok && (k.Promise(lock.Exclusive).Lease > 0 || shared && k.Promise(lock.Shared).Lease > 0)
 }
 
 // body is what every rank runs.
@@ -223,7 +232,7 @@ func (k *client) visit(v visit) error {
 	k.position.Phase = Releasing
 	err = k.table.Unlock(0, v.mode)
 	k.position.Phase = Outside
-	if k.p.Info.Recovers {
+	if k.leases {
 		lost := errors.Is(err, lock.ErrLeaseLost)
 		if lost {
 			err = nil

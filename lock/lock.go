@@ -145,10 +145,11 @@ type Promise struct {
 	Bypass int
 	// Bounds are those of locks whose doorways are many. All of them hold.
 	Bounds []Bound
-	// Lease is how long, in nanoseconds from the return of a Lock, a holder is not taken for
-	// dead; 0 for ever. Recovery is how long, in nanoseconds of doing nothing else, the ranks
-	// that want the lock wait for dead ones at most; 0 where the lock does not say. Both are
-	// of locks that recover.
+	// Lease is how long, in nanoseconds from the return of a Lock, a holder keeps the lock for
+	// sure; 0 for ever. After it others may enter, and Unlock returns ErrLeaseLost then. A lock
+	// may have leases, such as readers' alone, and yet not recover.
+	// Recovery is how long, in nanoseconds of doing nothing else, the ranks that want a lock that
+	// recovers wait for dead ones at most; 0 where the lock does not say.
 	Lease, Recovery int64
 	// Acquire and Release are the most operations on other ranks' memory in one Lock
 	// and one Unlock. Waiting, and what follows a try that failed, is not counted.
@@ -216,6 +217,7 @@ type Info struct {
 	Fair   string // the fairness bound in words or as a formula; "none" for none
 	// Recovers says that the lock goes on when a rank dies that holds it or waits for it,
 	// with ErrOwnerDied for the next holder and ErrLeaseLost for one that was taken for dead.
+	// Promise.Lease says whether a holder may lose the lock though no rank dies.
 	Recovers bool
 	// Serves says that some ranks serve the others and take no lock: its tables are a Server.
 	Serves bool
