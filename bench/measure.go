@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 
+	"github.com/rmalock/rmalock/cider"
 	"github.com/rmalock/rmalock/rma"
 )
 
@@ -23,6 +24,7 @@ type measurement struct {
 	visits int64 // acquires in groups, as the workload has them
 	aborts int64 // attempts at visits that failed
 	byLock lockSamples
+	kv     *cider.Stats // of all ranks
 }
 
 // timed runs the workload with a warm-up and measures it. Collective.
@@ -77,7 +79,8 @@ func (m *measurement) measure(c rma.Comm, w runner, cfg *Config) (err error) {
 		m.spanNs = c.Now() - begin
 	}
 	m.acquires, m.aborts, m.byLock = w.taken(m.visits)
-	return nil
+	m.kv, err = counts(c, w)
+	return err
 }
 
 // warmUp runs the first tenth. It returns the number of acquires and the usual duration of

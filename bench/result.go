@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rmalock/rmalock/cider"
 )
 
 // A Result is what Run found. Its JSON is stable.
@@ -67,6 +69,10 @@ type Result struct {
 	RankTimes       []Times     `json:"latency_per_rank,omitempty"`   // of the visits of each rank
 	LocksTaken      int         `json:"locks_taken,omitempty"`        // locks of which an acquire was timed
 	Busiest         []LockTimes `json:"busiest_locks,omitempty"`      // those with the most acquires
+
+	// KV is what the clients of a key-value store have done in that time, together. In real time
+	// the counting pass after it is not in it.
+	KV *cider.Stats `json:"kv,omitempty"`
 
 	PerRank []int64 `json:"acquires_per_rank"` // acquires of each rank
 	// ShareDeviation is the standard deviation of acquires_per_rank divided by their

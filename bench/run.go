@@ -87,6 +87,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	for r := range c.Size() {
 		res.NumGC += sums[7*r+6]
 	}
+	res.KV = m.kv
 	res.gather(sums, 7, byRank, all, byLock, cfg.Duration > 0)
 	res.count(t)
 	return res, nil

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 
+	"github.com/rmalock/rmalock/cider"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -50,6 +52,7 @@ type operator struct {
 	rng     *rand.Rand
 	readers uint64 // of 1<<63
 	lost    int64  // operations whose lease ran out
+	before  cider.Stats
 }
 
 // newOperator opens the structure. Collective.
@@ -61,9 +64,51 @@ func newOperator(c, counted rma.Comm, lck *Lock, w structured, cfg *Config) (*op
 	return &operator{c: c, cfg: cfg, s: s, rng: choices(c, cfg), readers: share(cfg.Readers)}, c.Barrier()
 }
 
-func (o *operator) active() bool  { return true }
-func (o *operator) leave() error  { return nil }
-func (o *operator) begin()        { o.lost = 0 }
+func (o *operator) active() bool { return true }
+func (o *operator) leave() error { return nil }
+func (o *operator) begin() {
+	o.lost = 0
+	if s, ok := o.s.(tallied); ok {
+		o.before = s.counts()
+	}
+}
+
+// A tallied structure counts what its clients do.
+type tallied interface{ counts() cider.Stats }
+
+// counts are what a run's clients have done since begin, together: at rank 0, nil where they are
+// not counted. Collective.
+func counts(c rma.Comm, w runner) (*cider.Stats, error) {
+	o, ok := w.(*operator)
+	if !ok {
+		return nil, nil
+	}
+	s, ok := o.s.(tallied)
+	if !ok {
+		return nil, nil
+	}
+	now, sum := s.counts(), cider.Stats{}
+	mine, before, total := statWords(&now), statWords(&o.before), statWords(&sum)
+	send := make([]int64, len(mine))
+	for i := range send {
+		send[i] = *mine[i] - *before[i]
+	}
+	all, err := c.Allgather(send)
+	for i, n := range all {
+		*total[i%len(total)] += n
+	}
+	return &sum, err
+}
+
+// statWords are the fields of Stats.
+func statWords(s *cider.Stats) (out []*int64) {
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		out = append(out, v.Field(i).Addr().Interface().(*int64))
+	}
+	return out
+}
+
 func (o *operator) verify() error { return o.s.verify() }
 func (o *operator) free() error   { return o.s.free() }
 

@@ -340,6 +340,7 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	for _, s := range p.byRank {
 		p.ps.add(s)
 	}
+	res.KV = m.kv
 	res.gather(sums, 6, p.byRank, p.ps, p.byLock, cfg.Duration > 0)
 	res.count(&opCounts{acquires: res.Acquires, sum: found})
 	res.Network = network(&traffic, res.Acquires)

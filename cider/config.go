@@ -3,6 +3,8 @@ package cider
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rmalock/rmalock/remote"
@@ -46,6 +48,41 @@ func ParseScheme(text string) (Scheme, error) {
 		}
 	}
 	return 0, fmt.Errorf("cider: no scheme is called %q; there are %v: %w", text, schemeNames, ErrConfig)
+}
+
+// ParsePolicy reads a Policy in text: a scheme, and what differs from the defaults, as in
+//
+//	optimistic
+//	cider:credit=8:threshold=1:factor=2:hot=1000:lease=10ms
+//
+// credit is InitialCredit, and threshold HotnessThreshold.
+func ParsePolicy(text string) (p Policy, err error) {
+	name, rest, more := strings.Cut(text, ":")
+	if p.Scheme, err = ParseScheme(name); err != nil {
+		return p, err
+	}
+	numbers := map[string]*int{"credit": &p.InitialCredit, "threshold": &p.HotnessThreshold, "factor": &p.Factor, "hot": &p.Hot}
+	for more {
+		var option string
+		option, rest, more = strings.Cut(rest, ":")
+		key, value, _ := strings.Cut(option, "=")
+		if key == "lease" {
+			lease, err := time.ParseDuration(value)
+			if err != nil || lease <= 0 {
+				return p, fmt.Errorf("cider: %q: lease is %q, want a time such as 10ms: %w", text, value, ErrConfig)
+			}
+			p.Lease = int64(lease)
+			continue
+		}
+		n, known := numbers[key]
+		if !known {
+			return p, fmt.Errorf("cider: %q: no parameter is called %q; there are credit, threshold, factor, hot and lease: %w", text, key, ErrConfig)
+		}
+		if *n, err = strconv.Atoi(value); err != nil || *n < 1 {
+			return p, fmt.Errorf("cider: %q: %s is %q, want a number from 1 on: %w", text, key, value, ErrConfig)
+		}
+	}
+	return p, nil
 }
 
 func (s Scheme) combines() bool { return s == Cider || s == Combining }

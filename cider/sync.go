@@ -71,15 +71,15 @@ type Sync struct {
 
 // Stats count what a client has done.
 type Stats struct {
-	Optimistic  int64 // updates that began so
-	Queued      int64 // entries into a queue
-	Retries     int64 // CompareAndSwaps of a pointer that others were faster with
-	Executed    int64 // updates and deletions that changed a pointer
-	Combined    int64 // updates for which another client's stands
-	Coordinated int64 // of these, the coordinators'
-	Batched     int64 // updates, together, that executors stood for, their own included
-	Batches     int64 // their number
-	Resets      int64 // locks that were taken from the dead
+	Optimistic  int64 `json:"optimistic"`  // updates that began so
+	Queued      int64 `json:"queued"`      // entries into a queue
+	Retries     int64 `json:"retries"`     // CompareAndSwaps of a pointer that others were faster with
+	Executed    int64 `json:"executed"`    // updates and deletions that changed a pointer
+	Combined    int64 `json:"combined"`    // updates for which another client's stands
+	Coordinated int64 `json:"coordinated"` // of these, the coordinators'
+	Batched     int64 `json:"batched"`     // updates, together, that executors stood for, their own included
+	Batches     int64 `json:"batches"`     // their number
+	Resets      int64 `json:"resets"`      // locks that were taken from the dead
 }
 
 // NewSync opens the mail of clients that change slots in a window. Collective.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/btree"
+	"github.com/rmalock/rmalock/cider"
 )
 
 // structures are the workloads of modes store and index: each of one flag with each of the
@@ -17,6 +20,8 @@ type structures struct {
 	objects []int
 	sizes   []int
 	counted bool
+	indexes []string // mode kv
+	ycsb    string
 }
 
 // Modes of clients that work on a structure: an object store, a B+tree.
@@ -27,7 +32,7 @@ const (
 )
 
 // structureFlags are the flags of modes store and index beside --keys.
-var structureFlags = []string{"objects", "size", "counted"}
+var structureFlags = []string{"objects", "size", "counted", "index", "ycsb"}
 
 func (x *structures) flags(cmd *cobra.Command, mode string) {
 	f := cmd.Flags()
@@ -38,8 +43,16 @@ func (x *structures) flags(cmd *cobra.Command, mode string) {
 	} else {
 		f.IntSliceVar(&x.objects, "objects", nil, "numbers of objects (default 100000)")
 	}
+	if mode == kvMode {
+		f.IntSliceVar(&x.sizes, "size", nil, "sizes of values in bytes (default 8)")
+	} else if mode != indexMode {
+		f.IntSliceVar(&x.sizes, "size", nil, "modes store and kv: sizes of objects (default 414), or of values (default 8), in bytes")
+	}
+	if mode == kvMode || mode == "" {
+		f.StringSliceVar(&x.indexes, "index", nil, "mode kv: `indexes`: "+strings.Join(bench.KVIndexes(), ", ")+" (default array)")
+		f.StringVar(&x.ycsb, "ycsb", "", "mode kv: a `workload` of YCSB, a to f, or write-intensive, read-intensive, write-only (default write-intensive)")
+	}
 	if mode != indexMode && mode != kvMode {
-		f.IntSliceVar(&x.sizes, "size", nil, "mode store: sizes of objects in bytes (default 414)")
 		f.BoolVar(&x.counted, "counted", false, "mode store: a set reads the object's version first, and versions are verified")
 	}
 	if mode == "" {
@@ -88,6 +101,9 @@ func (x *structures) check(cmd *cobra.Command, l *clients, s *bench.Sweep) error
 }
 
 func (x *structures) store(given func(string) bool, l *clients, s *bench.Sweep) error {
+	if given("index") || given("ycsb") {
+		return fmt.Errorf("--index and --ycsb go with --mode %s", kvMode)
+	}
 	if !given("writers") {
 		s.Writers = []float64{1 - bench.Twitter14Gets}
 	}
@@ -112,6 +128,9 @@ func (x *structures) index(given func(string) bool, l *clients, s *bench.Sweep) 
 	if given("size") || given("counted") {
 		return fmt.Errorf("--size and --counted go with --mode %s", storeMode)
 	}
+	if given("index") || given("ycsb") {
+		return fmt.Errorf("--index and --ycsb go with --mode %s", kvMode)
+	}
 	if !given("writers") {
 		s.Writers = []float64{0.5}
 	}
@@ -129,14 +148,35 @@ func (x *structures) index(given func(string) bool, l *clients, s *bench.Sweep) 
 	return nil
 }
 
+// ycsb are the workloads of rmalock kv --ycsb: the share of writes, and how they differ from
+// searches and updates by a Zipf distribution.
+var ycsb = map[string]struct {
+	writers float64
+	kind    string
+}{
+	"a": {0.5, ""}, "b": {0.05, ""}, "c": {0, ""}, "d": {0.05, "d"}, "e": {0.05, "e"}, "f": {0.5, "f"},
+	"write-intensive": {0.5, ""}, "read-intensive": {0.05, ""}, "write-only": {1, ""},
+}
+
 func (x *structures) kv(given func(string) bool, l *clients, s *bench.Sweep) error {
-	if given("size") || given("counted") {
-		return fmt.Errorf("--size and --counted go with --mode %s", storeMode)
+	if given("counted") {
+		return fmt.Errorf("--counted goes with --mode %s", storeMode)
+	}
+	load, ok := ycsb[cmp.Or(strings.ToLower(x.ycsb), "write-intensive")]
+	if !ok {
+		return fmt.Errorf("--ycsb is %q, want %s", x.ycsb, strings.Join(slices.Sorted(maps.Keys(ycsb)), ", "))
+	}
+	for _, text := range s.Locks {
+		if _, err := cider.ParsePolicy(text); err != nil {
+			return fmt.Errorf("--lock: %w", err)
+		}
 	}
 	if !given("writers") {
-		s.Writers = []float64{0.5}
+		s.Writers = []float64{load.writers}
 	}
-	out := bench.Each([]bench.KV{{Keys: bench.Keys{Theta: 0.99}}}, x.objects, func(t *bench.KV, n int) { t.Count = n })
+	out := bench.Each([]bench.KV{{Keys: bench.Keys{Theta: 0.99}, YCSB: load.kind}}, x.objects, func(t *bench.KV, n int) { t.Count = n })
+	out = bench.Each(out, x.sizes, func(t *bench.KV, n int) { t.Size = n })
+	out = bench.Each(out, x.indexes, func(t *bench.KV, name string) { t.Index = name })
 	if given("keys") {
 		keys, err := l.distributions()
 		if err != nil {
@@ -208,6 +248,8 @@ func newKV() *cobra.Command {
 	var o benchOptions
 	cmd := newStructure(&o, kvMode, "Load a key-value store, run it under a scheme, and verify every key", func(*cobra.Command) error { return nil })
 	complete(cmd, "lock", kvSchemes...)
+	complete(cmd, "index", bench.KVIndexes()...)
+	complete(cmd, "ycsb", slices.Sorted(maps.Keys(ycsb))...)
 	return describe(cmd, structureDetails...)
 }
 
@@ -239,7 +281,7 @@ func newStructure(o *benchOptions, mode, short string, prepare func(*cobra.Comma
 		locks, text = []string{btree.Vanilla}, "`locks`, with parameters if they take any, or Sherman's own: vanilla, nh; see rmalock locks"
 	}
 	if mode == kvMode {
-		locks, text = []string{"cider"}, "`schemes`: cider, optimistic, spin, queue, combining, aware"
+		locks, text = []string{"cider"}, "`schemes`: cider, optimistic, spin, queue, combining, aware, with parameters if they differ, such as cider:credit=8"
 	}
 	f.StringSliceVar(&o.sweep.Locks, "lock", locks, text)
 	if mode == storeMode {

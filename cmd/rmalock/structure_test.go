@@ -16,6 +16,9 @@ func TestStore(t *testing.T) {
 		"store --backend sim --machine cx4 --verbs --memory-nodes 1 --ranks 8 --acquires 30 --objects 50",
 		"kv --memory-nodes 1 --lock cider,optimistic,spin,queue,combining,aware --objects 50 --acquires 200",
 		"kv --backend sim --machine cx6 --verbs --memory-nodes 1 --ranks 16 --acquires 50 --objects 500 --lock cider,queue --writers 1",
+		"kv --memory-nodes 1 --ycsb d --acquires 2000 --objects 100 --ranks 2 --lock cider",
+		"kv --memory-nodes 1 --ycsb e --acquires 200 --objects 50 --ranks 2 --lock cider:credit=8:threshold=1 --size 8,24",
+		"kv --backend sim --machine cx6 --verbs --memory-nodes 1 --ranks 8 --acquires 100 --objects 50 --ycsb f --lock combining",
 		"index --backend sim --machine cx4 --verbs --memory-nodes 1 --ranks 8 --acquires 30 --objects 500 --writers 1",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -43,6 +46,11 @@ func TestStoreWrong(t *testing.T) {
 		"bench --mode index --size 5":              "go with --mode store",
 		"bench --mode store,lb":                    "want it alone",
 		"bench --mode store --locks 5":             "does not go with --mode store",
+		"kv --memory-nodes 1 --ycsb g":             "want a, b",
+		"kv --memory-nodes 1 --index hash":         "there are [array",
+		"kv --memory-nodes 1 --lock cider:x=1":     "credit, threshold",
+		"kv --memory-nodes 1 --size 4":             "8 to",
+		"bench --mode index --ycsb a":              "go with --mode kv",
 		"bench --objects 5":                        "goes with --mode store or index",
 		"bench --mode store --objects 0":           "at least 1",
 		"bench --mode index --keys zipf:9":         "--keys: theta",

@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/rmalock/rmalock/cider"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A kvIndex is one client's handle on an index on memory nodes. Search appends to dst; the others
+// report whether the key was there, or for Insert was not.
+type kvIndex interface {
+	Search(key, dst []byte) ([]byte, bool, error)
+	Insert(key, value []byte) (bool, error)
+	Update(key, value []byte) (bool, error)
+	Delete(key []byte) (bool, error)
+	Rest() error // the client does nothing for a while
+	Stats() cider.Stats
+	Free() error // collective
+}
+
+// A kvOrdered is a kvIndex that keeps keys in order.
+type kvOrdered interface {
+	// Range calls f for at most n keys from from on, until f returns an error.
+	Range(from []byte, n int, f func(key, value []byte) error) error
+}
+
+const kvArray = "array"
+
+// kvIndexes open the indexes, for x.keys(c.Size()) keys of 8 bytes and values of x.Size.
+var kvIndexes = map[string]func(c rma.Comm, x KV, p cider.Policy) (kvIndex, error){
+	kvArray: newKVArray,
+}
+
+// KVIndexes are the names that KV.Index may have.
+func KVIndexes() []string { return slices.Sorted(maps.Keys(kvIndexes)) }
+
+// array is the pointer array.
+type array struct {
+	*cider.Store
+	keys int
+	got  []byte
+	name [8]byte
+}
+
+func newKVArray(c rma.Comm, x KV, p cider.Policy) (kvIndex, error) {
+	n := x.keys(c.Size())
+	s, err := cider.New(c, cider.Config{Keys: n, Most: x.Size, Policy: p})
+	return &array{Store: s, keys: n}, err
+}
+
+func number(key []byte) int { return int(binary.BigEndian.Uint64(key)) }
+
+func (a *array) Search(key, dst []byte) ([]byte, bool, error) {
+	return a.Store.Search(number(key), dst)
+}
+
+func (a *array) Insert(key, value []byte) (bool, error) { return a.Store.Insert(number(key), value) }
+func (a *array) Update(key, value []byte) (bool, error) { return a.Store.Update(number(key), value) }
+func (a *array) Delete(key []byte) (bool, error)        { return a.Store.Delete(number(key)) }
+
+// Range searches one key after the other.
+func (a *array) Range(from []byte, n int, f func(key, value []byte) error) error {
+	for k := number(from); k < a.keys && n > 0; k++ {
+		v, there, err := a.Store.Search(k, a.got[:0])
+		if a.got = v; err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		n--
+		binary.BigEndian.PutUint64(a.name[:], uint64(k))
+		if err := f(a.name[:], v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
