@@ -131,13 +131,14 @@ func (s *Sync) coordinate(q *entry, next name) (Became, error) {
 // when the chain of answers has come to it.
 func (s *Sync) executeFor(q *entry, status, p int64, w Writer) (Became, error) {
 	became, _, failed := s.execute(q.at, p, w)
-	if failed != nil {
-		became = Again // for the others
+	told := became // the others
+	if failed != nil || q.at.Moves {
+		told = Again
 	}
 	if err := s.box.PutFlush(0, s.c.Rank(), statusWord); err != nil {
 		return Absent, errors.Join(failed, err)
 	}
-	if err := s.send(name(whom.Get(status)), statusWord, result.With(info.With(0, holds), int64(became))); err != nil {
+	if err := s.send(name(whom.Get(status)), statusWord, result.With(info.With(0, holds), int64(told))); err != nil {
 		return Absent, errors.Join(failed, err)
 	}
 	end, in, err := s.await(q, statusWord)

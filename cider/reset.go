@@ -81,7 +81,7 @@ func (s *Sync) rejected(q *entry) (Became, error) {
 		switch {
 		case err != nil:
 			return Absent, err
-		case Empty(p) || Version.Get(p) != q.v:
+		case q.at.empty(p) || Version.Get(p) != q.v:
 			return Absent, nil
 		case Version.Get(q.lock) == q.v: // the deletion was undone
 			return Again, nil

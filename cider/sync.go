@@ -13,10 +13,18 @@ type Slot struct {
 	Pointer int    // where the pointer is; see Version
 	Lock    int    // where its LOCK and EPOCH are: LockWords, of this slot alone, and zero at first
 	Key     uint64 // the key's number, or a hash of it: credits go by it
+	Marks   int64  // bits of the pointer that an empty slot keeps, as Next has returned them
+	// Moves says that the deletion takes the key to another slot: it stands for no other client's
+	// update, since there is no moment before it at which that one could have been. Those that wait
+	// get Again.
+	Moves bool
 }
 
+// empty reports whether a pointer leads to no block.
+func (at *Slot) empty(p int64) bool { return Empty(p &^ at.Marks) }
+
 // Version is the field of a pointer, and of LOCK, that counts deletions. The other bits of a
-// pointer are the index's; all of them 0 is an empty slot. To fill an empty slot the index makes
+// pointer are the index's; all of them 0, but Slot.Marks, is an empty slot. To fill an empty slot the index makes
 // a CompareAndSwap that leaves the version as it is.
 var Version = rma.Field{Name: "version", Shift: 0, Bits: 4, Wraps: true}
 
@@ -35,7 +43,8 @@ func LockWords() []rma.Word {
 type Writer interface {
 	// Next is the pointer to put in place of p; what version it has does not matter. One that is
 	// empty takes the key out. Next comes before each CompareAndSwap; the first time it writes the
-	// new block, which the CompareAndSwap at the slot's host must follow.
+	// new block, which the CompareAndSwap at the slot's host must follow. An error of Next ends the
+	// change, without Discard; clients for whom it stands get Again.
 	Next(p int64) (int64, error)
 	// Replaced: the last that Next has returned is in place of p, whose block is no longer used.
 	Replaced(p int64)
@@ -111,8 +120,8 @@ func (s *Sync) Free() error { return s.box.Free() }
 func (s *Sync) Stats() Stats { return s.stats }
 
 // Change changes the pointer of a slot (Algorithm 1), which the client has found as p, not empty.
-// With deletes the Writer empties the slot. One that moves a key does so too: each Next copies p to
-// the new place. It does not allocate.
+// With deletes the Writer empties the slot. One that moves a key does so too, with Slot.Moves: each
+// Next copies p to the new place. It does not allocate.
 func (s *Sync) Change(at Slot, p int64, w Writer, deletes bool) (Became, error) {
 	switch {
 	case s.cfg.Scheme == Spin:
@@ -132,13 +141,13 @@ func (s *Sync) Change(at Slot, p int64, w Writer, deletes bool) (Became, error) 
 // execute writes the block and changes the pointer (A1:10 A1:11, A1:18 A1:19), unless the slot is
 // emptied meanwhile.
 func (s *Sync) execute(at Slot, p int64, w Writer) (became Became, retries int, err error) {
-	for v := Version.Get(p); !Empty(p) && Version.Get(p) == v; {
+	for v := Version.Get(p); !at.empty(p) && Version.Get(p) == v; {
 		to, err := w.Next(p)
 		if err != nil {
 			return Absent, retries, err
 		}
-		if to = Version.With(to, v); Empty(to) {
-			to = Version.With(0, v+1)
+		if to = Version.With(to, v); at.empty(to) {
+			to = Version.With(to, v+1)
 		}
 		found, err := s.w.CompareAndSwapFlush(to, p, at.Host, at.Pointer)
 		if err != nil {
