@@ -19,7 +19,7 @@ NAMED = -ldflags "-X main.release=$(VERSION)"
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures papers clean
+.PHONY: help setup setup-build build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures papers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -27,7 +27,10 @@ help: ## this list
 setup: ## installs what is missing (Open MPI, MPICH, libibverbs, pkg-config; Slurm and qemu for their tests)
 	@scripts/setup
 
-build: ## bin/rmalock (Open MPI) and bin/rmalock-mpich
+setup-build: ## the part of setup that a build needs: a C compiler and the MPIs
+	@scripts/setup build
+
+build: setup-build ## bin/rmalock (Open MPI) and bin/rmalock-mpich
 	@mkdir -p bin
 	$(GO) build $(NAMED) $(VERBS) -o bin/rmalock ./cmd/rmalock
 	$(GO) build $(NAMED) -tags mpich$(if $(VERBS),$(comma)verbs) -o bin/rmalock-mpich ./cmd/rmalock
@@ -38,7 +41,7 @@ package: setup build ## Debian packages of bin, in bin
 test-package: setup build ## installs the packages in a bare Debian, and runs jobs there; skipped with the reason where it cannot
 	scripts/tidy scripts/test-package $(VERSION)
 
-run: setup build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, under RMA-RW, verified
+run: build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, under RMA-RW, verified
 	mpirun.openmpi --oversubscribe -n 4 bin/rmalock dht
 
 # The stages of make test and of make test-all, each with its limit in seconds: three times

@@ -71,6 +71,9 @@ type Config struct {
 	// Readers is the share of acquires in shared mode, 0 to 1; in mode dht of reads.
 	// F_W of the paper is 1 - Readers.
 	Readers float64
+	// Mutexes says that Readers are no error for a lock without a shared mode: it takes them one
+	// at a time, as it takes writers.
+	Mutexes bool
 	// Memory is the number of bytes that the run's windows may take at each rank, all
 	// together; 0 means any. A run that would take more ends with an error that wraps
 	// ErrConfig, before it begins.
@@ -102,7 +105,7 @@ func (c *Config) Validate() error {
 			return err
 		}
 		_, any := c.structured()
-		shared = lck.Shared || c.Mode == DHT || any // which lock for reading as for writing, then
+		shared = lck.Shared || c.Mutexes || c.Mode == DHT || any // which lock for reading as for writing, then
 	}
 	switch {
 	case !known:

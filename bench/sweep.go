@@ -57,7 +57,7 @@ func (s Sweep) round() ([]Point, error) {
 				continue
 			}
 			for _, cfg := range s.configs(mode, name) {
-				if _, any := cfg.structured(); cfg.Readers > 0 && mode != DHT && !any && len(s.Writers) > 1 {
+				if _, any := cfg.structured(); cfg.Readers > 0 && mode != DHT && !any && !cfg.Mutexes && len(s.Writers) > 1 {
 					if info, err := ParseLock(name); err == nil && !info.Shared {
 						continue
 					}

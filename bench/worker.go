@@ -201,7 +201,7 @@ func (w *worker) take() error {
 		w.id = w.rng.IntN(w.cfg.Locks)
 		return w.table.Lock(w.ctx, w.id, w.mode)
 	}
-	if w.mode == lock.Shared {
+	if w.mode == lock.Shared && w.rw != nil {
 		return w.rw.RLock(w.ctx)
 	}
 	return w.m.Lock(w.ctx)
@@ -218,7 +218,7 @@ func (w *worker) letGo() error {
 	if w.cfg.Locks > 1 {
 		return w.table.Unlock(w.id, w.mode)
 	}
-	if w.mode == lock.Shared {
+	if w.mode == lock.Shared && w.rw != nil {
 		return w.rw.RUnlock()
 	}
 	return w.m.Unlock()

@@ -35,6 +35,7 @@ type benchOptions struct {
 	absent     []string // locks that the figure takes and the program has not
 	shown      int      // runs that were shown
 	rounds     []*bench.Result
+	all        *comparison // of --lock all, otherwise nil
 }
 
 func newBench() *cobra.Command {
@@ -55,7 +56,7 @@ func (o *benchOptions) flags(cmd *cobra.Command) {
 	o.backend.nameFlag(cmd, simulated)
 	o.layout.flags(cmd)
 	f.StringSliceVar(&o.sweep.Locks, "lock", []string{defaultLock}, "`locks`, with parameters if they take any; see rmalock locks")
-	complete(cmd, "lock", append(lockNames(), bench.Atomic+"\tno lock: the hashtable's own atomics, in mode dht")...)
+	complete(cmd, "lock", append(lockNames(), allLocks+"\tevery lock that fits, sorted by throughput", bench.Atomic+"\tno lock: the hashtable's own atomics, in mode dht")...)
 	f.StringSliceVar(&o.modes, "mode", []string{string(bench.Latency)}, "`workloads`, of those above")
 	complete(cmd, "mode", modeNames()...)
 	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s)")
@@ -110,6 +111,9 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 			return nil, fmt.Errorf("--writers is %v, want 0 to 1", w)
 		}
 	}
+	if err := o.checkAll(given); err != nil {
+		return nil, err
+	}
 	for _, m := range o.modes {
 		o.sweep.Modes = append(o.sweep.Modes, bench.Mode(m))
 	}
@@ -135,6 +139,12 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 		if sweeps, o.absent, err = plot.Preset(o.figure); err != nil {
 			return nil, err
 		}
+	}
+	if o.all != nil {
+		if err := o.all.fill(o); err != nil {
+			return nil, err
+		}
+		sweeps[0].Locks = o.sweep.Locks
 	}
 	var points []bench.Point
 	for _, s := range sweeps {
@@ -179,14 +189,18 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return fail(err)
 	}
-	bar := newSimBar(cmd.ErrOrStderr(), o.backend.name, len(points))
+	bar := newSimBar(cmd.ErrOrStderr(), o.backend.name == simulated || o.all != nil, len(points))
 	defer bar.clear()
 	for i, p := range points {
 		where := o.layout.where(o.backend.name)
 		if store != nil && store.Has(o.key(p, where)) {
+			o.all.kept(store, o.key(p, where))
 			continue
 		}
 		res, err := o.runHere(p, bar.next(i, p))
+		if o.all.leaves(p.Config.Lock, err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -327,6 +341,9 @@ func (o *benchOptions) record(out io.Writer, store *bench.Store, p bench.Point, 
 		o.rounds = append(o.rounds, res)
 	}
 	switch {
+	case o.all != nil:
+		o.all.Runs = append(o.all.Runs, res)
+		return nil
 	case o.json:
 		return writeJSON(out, res)
 	case o.csv && o.shown > 1:
@@ -356,6 +373,11 @@ func (o *benchOptions) writeRow(out io.Writer, r *bench.Result) error {
 
 // finish compares the rounds and draws the runs of the folder.
 func (o *benchOptions) finish(out io.Writer, store *bench.Store) error {
+	if o.all != nil {
+		if err := o.all.write(out, o); err != nil {
+			return err
+		}
+	}
 	if len(o.rounds) > 0 && !o.json && !o.csv {
 		fmt.Fprintln(out)
 		if err := bench.WriteRounds(out, o.rounds); err != nil {

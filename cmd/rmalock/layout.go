@@ -260,11 +260,11 @@ type simBar struct {
 	total int
 }
 
-// newSimBar returns nil unless out is a terminal and time is virtual: a job in real time
-// lasts as long as the flags say.
-func newSimBar(out io.Writer, backend string, runs int) *simBar {
+// newSimBar returns nil unless out is a terminal and a bar is wanted: a job in real time lasts as
+// long as the flags say.
+func newSimBar(out io.Writer, wanted bool, runs int) *simBar {
 	p := newProgress(out)
-	if p == nil || backend != simulated {
+	if p == nil || !wanted {
 		return nil
 	}
 	return &simBar{p, runs}
@@ -282,6 +282,7 @@ func (b *simBar) next(i int, point bench.Point) func(float64) {
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)
+	_ = b.p.bar.RenderBlank()
 	return func(done float64) { _ = b.p.bar.Set64(int64(done * steps)) } // the run goes on without a bar
 }
 

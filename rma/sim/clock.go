@@ -94,6 +94,15 @@ type clock struct {
 	ops     []*operation // under way, by number
 	spare   []int32
 	elapsed Elapsed
+	writes  int64 // changes of words
+	idle    idle
+}
+
+// idle counts the times, one after the other, at which nothing could happen but that ranks in a
+// Backoff try again.
+type idle struct {
+	times  int
+	writes int64 // at the last one
 }
 
 // timedOperation is an operation's part in virtual time.
@@ -181,7 +190,7 @@ func (k *clock) run() error {
 		if w.failed != nil && len(k.events.e) == 0 {
 			return w.failed
 		}
-		if len(k.events.e) == 0 {
+		if len(k.events.e) == 0 && !k.tryAgain() {
 			return fmt.Errorf("%w at %d ns: %s", ErrDeadlock, k.time, k.describeWaits())
 		}
 		e := k.events.pop()
@@ -214,6 +223,32 @@ func (k *clock) run() error {
 		r.resume()
 	}
 	return nil
+}
+
+// The pauses after which ranks in a Backoff try again where nothing else can happen. The last one
+// is after two minutes in which no word has changed.
+const (
+	idlePauseNs = 100_000
+	idleTimes   = 20
+)
+
+// tryAgain lets time pass for the ranks in a Backoff, which may wait for a time and not for a
+// change of the word, and reports whether there are any.
+func (k *clock) tryAgain() bool {
+	if k.idle.writes != k.writes {
+		k.idle = idle{writes: k.writes}
+	}
+	if k.idle.times == idleTimes {
+		return false
+	}
+	for _, r := range k.w.ranks {
+		if r.state == pausing {
+			k.unlist(r, 0)
+			k.push(k.time+idlePauseNs<<k.idle.times, ^int32(r.id))
+		}
+	}
+	k.idle.times++
+	return len(k.events.e) > 0
 }
 
 // stopped reports whether a fault stops a rank now.
@@ -390,6 +425,9 @@ func (r *rank) waitsFor(o *operation) bool {
 func (k *clock) effect(r *rank, o *operation) {
 	for o.next = 0; o.next < o.Words(); o.next++ {
 		before, after, wrote := o.apply()
+		if wrote && after != before {
+			k.writes++
+		}
 		switch {
 		case o.finds():
 			o.seen = before

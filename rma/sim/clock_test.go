@@ -238,3 +238,21 @@ func TestTimedLimitAtAWake(t *testing.T) {
 		}
 	}
 }
+
+// TestBackoffTimes: a rank that tries again until a time has come gets there, though the word never
+// changes; one that tries for ever is in a deadlock.
+func TestBackoffTimes(t *testing.T) {
+	spec := rma.DataSpec("w", 1)
+	for until, want := range map[int64]error{300_000: nil, 1 << 62: sim.ErrDeadlock} {
+		_, err := sim.Timed{Node: []int{0, 0}, Model: watch()}.Run(func(c rma.Comm) error {
+			w, err := c.Allocate(spec)
+			for try := 0; err == nil && c.Now() < until; try++ {
+				err = w.Backoff(0, 0, 0, try)
+			}
+			return err
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("until %d: error %v, want %v", until, err, want)
+		}
+	}
+}
