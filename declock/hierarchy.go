@@ -272,14 +272,15 @@ func (t *Table) releaseLocal(k *member) error {
 	return t.letGo(&r, k)
 }
 
-// handOver gives the lock to a rank of the node (F10:24 F10:25 F10:33), if the policy and its mode
-// allow it.
+// handOver gives the lock to the first rank of the list (F10:24 F10:25 F10:33), if the policy and
+// its mode allow it.
 func (t *Table) handOver(r *local, k *member) (bool, error) {
-	before, at, w, err := t.choose(r, k.mode)
+	at := queueHead.Get(r.queue)
+	w, err := t.want(at)
 	if err != nil || lock.Mode(wantMode.Get(w)) != k.mode || !t.mayPass(r, wantStamp.Get(w)) {
 		return false, err
 	}
-	if err := t.remove(r, before, at); err != nil {
+	if err := t.remove(r, 0, at); err != nil {
 		return false, err
 	}
 	r.become(k.id, holdsMode(k.mode), 1)
@@ -293,8 +294,9 @@ func (t *Table) handOver(r *local, k *member) (bool, error) {
 	return true, nil
 }
 
-// choose is the rank of the list that is next: the first one, or, phase-fair after a writer, the
-// first reader.
+// choose is the rank of the list that takes the lock again for the node: the first one, or,
+// phase-fair after a writer, the first reader. A writer that is first, and older than the ranks of
+// other nodes, is not asked: handOver gives it the lock.
 func (t *Table) choose(r *local, after lock.Mode) (before, at, want int64, err error) {
 	at = queueHead.Get(r.queue)
 	if want, err = t.want(at); err != nil || t.cfg.Policy == TaskFair || after == lock.Shared {
