@@ -103,6 +103,42 @@ func TestHandOverCost(t *testing.T) {
 	}
 }
 
+// TestLocalHandOver: inside a node a writer hands over to the first rank of the list without a remote
+// operation, if that is a writer too; phase-fair also with a reader behind (F10:24, F10:25: readers
+// come first only where the node takes the lock again).
+func TestLocalHandOver(t *testing.T) {
+	for _, policy := range []declock.Policy{declock.TaskFair, declock.PhaseFair, declock.LocalPrefer, declock.LocalBound} {
+		err := inproc.Job{Nodes: 1, PerNode: 3, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+			var n hook.Tally
+			l, err := declock.New(hook.Count(c, &n), declock.Config{Lease: 60e9, Policy: policy})
+			if err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				err = l.Lock(background, 0, lock.Exclusive)
+			}
+			err = errors.Join(err, c.Barrier())
+			others := []int{2, 0, 1}[c.Rank()] // in the list before this rank goes on
+			for listed := -1; listed < others && err == nil; c.Sleep(100_000) {
+				listed, err = l.Listed(0)
+			}
+			n.Reset()
+			switch c.Rank() {
+			case 0:
+				err = errors.Join(err, l.Unlock(0, lock.Exclusive), want(&n))
+			case 1:
+				err = errors.Join(err, l.Lock(background, 0, lock.Exclusive), l.Unlock(0, lock.Exclusive))
+			case 2:
+				err = errors.Join(err, l.Lock(background, 0, lock.Shared), l.Unlock(0, lock.Shared))
+			}
+			return errors.Join(err, c.Barrier())
+		})
+		if err != nil {
+			t.Errorf("policy %d: %v", policy, err)
+		}
+	}
+}
+
 // TestNoAllocations: no acquire and no release allocates.
 func TestNoAllocations(t *testing.T) {
 	if rmatest.RaceEnabled {

@@ -26,3 +26,17 @@ func (t *Table) Bytes() (central, node int) {
 	}
 	return 8 * spec.Words(), node
 }
+
+// Listed is the number of ranks of the node that wait in the list of a lock's local lock.
+func (t *Table) Listed(id int) (n int, err error) {
+	r, err := t.lockLocal(id)
+	if err != nil {
+		return 0, err
+	}
+	for at := queueHead.Get(r.queue); at != 0 && err == nil; n++ {
+		var w int64
+		w, err = t.want(at)
+		at = wantNext.Get(w)
+	}
+	return n, firstError(err, func() error { return t.unlockLocal(&r) })
+}
