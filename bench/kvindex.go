@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rmalock/rmalock/cider"
+	"github.com/rmalock/rmalock/race"
 	"github.com/rmalock/rmalock/rma"
 )
 
@@ -32,10 +33,17 @@ const kvArray = "array"
 // kvIndexes open the indexes, for x.keys(c.Size()) keys of 8 bytes and values of x.Size.
 var kvIndexes = map[string]func(c rma.Comm, x KV, p cider.Policy) (kvIndex, error){
 	kvArray: newKVArray,
+	"race":  newKVRace,
 }
 
 // KVIndexes are the names that KV.Index may have.
 func KVIndexes() []string { return slices.Sorted(maps.Keys(kvIndexes)) }
+
+// newKVRace is an extendible hash table with room for the keys.
+func newKVRace(c rma.Comm, x KV, p cider.Policy) (kvIndex, error) {
+	n := x.keys(c.Size())
+	return race.New(c, race.Config{Keys: n, Most: 8 + x.Size, Policy: p})
+}
 
 // array is the pointer array.
 type array struct {

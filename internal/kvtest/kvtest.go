@@ -57,6 +57,7 @@ type Plan struct {
 	// Scripts are the operations of each client, in place of those drawn: letter and key, such as
 	// "s1 g2 r0".
 	Scripts []string
+	Loaded  []int64 // keys to which Open has given the value -1
 	// Open opens the Map at each client. Collective.
 	Open func(c rma.Comm) (Map, error)
 	// Rest, if not nil, looks at the Map of rank 0 when all have finished.
@@ -186,9 +187,17 @@ type record struct {
 	at   []int // by rank: its last operation there
 	time int64
 	good map[uint64]bool // sums of histories that were found linearizable
+	keys []int64         // that are there at first
 }
 
-func (h *record) reset() { h.did, h.time = h.did[:0], 0 }
+// reset begins a history, with a set of each key that is there at first.
+func (h *record) reset() {
+	h.did, h.time = h.did[:0], 0
+	for _, k := range h.keys {
+		h.did = append(h.did, porcupine.Operation{ClientId: len(h.at), Input: call{what: 's', key: k, value: -1}, Call: h.time, Output: answer{}, Return: h.time + 1})
+		h.time += 2
+	}
+}
 
 // Save is of sim.Snapshotter.
 func (h *record) Save(into any) any {
@@ -288,7 +297,7 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 	n := len(p.Search.Node)
 	opened := make([]Map, n)
 	saved := make([]*handle.Snapshot, n)
-	h := &record{good: map[uint64]bool{}, at: make([]int, n)}
+	h := &record{good: map[uint64]bool{}, at: make([]int, n), keys: p.Loaded}
 	scripts := make([][]call, n)
 	for r := range scripts {
 		scripts[r] = p.calls(r)

@@ -1,0 +1,131 @@
+package race
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rmalock/rmalock/cider"
+	"github.com/rmalock/rmalock/remote"
+	"github.com/rmalock/rmalock/rma"
+)
+
+// A Table is one client's handle. It belongs to one goroutine at a time.
+type Table struct {
+	sync  *cider.Sync
+	c     rma.Comm
+	cfg   Config
+	heap  *remote.Heap
+	w     *rma.Window
+	hosts int
+
+	initial                        int     // depth of the segments of the start
+	width                          int     // words of a bucket
+	directoryAt, locksAt, blocksAt int     // displacements
+	depths                         []uint8 // the directory, as this client knows it: depths of segments
+	to                             target  // of the operation that is under way
+	img, next                      image
+	write, clear                   write
+	buf                            []int64 // a block to write
+	blocks                         [][]int64
+	hits                           [reads]int
+	old                            []int64 // a bucket that is split
+	wrong                          int64   // the slot whose block was wrong at the last look
+
+	inside bool  // a section of the heap
+	began  int64 // when it began
+	left   int   // operations until it ends
+
+	stats Stats
+}
+
+// Stats count what a client has done beside cider.Stats.
+type Stats struct {
+	Splits int64 // segments that this client has finished to split
+	Moved  int64 // keys that it has frozen for that
+	Torn   int64 // images that it has read again, since a split came by
+	Undone int64 // tentative inserts that it took back, for another client's or a split
+	Lost   int64 // tentative inserts that others took back
+}
+
+// New opens a table of no keys. Collective. Its only collective calls are Allocate.
+func New(c rma.Comm, cfg Config) (*Table, error) {
+	hosts := c.Size()
+	if c.MemoryNodes() > 0 {
+		hosts = c.MemoryNodes()
+	}
+	if err := cfg.validate(hosts, c.Size()); err != nil {
+		return nil, err
+	}
+	regions := cfg.regions(hosts)
+	heap, err := remote.New(c, remote.Config{
+		Name: "race", Words: cfg.Words, Classes: remote.Sizes(unitWords, cfg.blockWords()), Lease: sectionLease,
+		Chunk: cfg.chunk(), Regions: regions,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("race: %w", err)
+	}
+	y, err := cider.NewSync(c, heap.Window(), cfg.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("race: %w", err)
+	}
+	spec := heap.Window().Spec()
+	t := &Table{
+		sync: y, c: c, cfg: cfg, heap: heap, w: heap.Window(), hosts: hosts, initial: cfg.initialDepth(), width: cfg.slots + 1,
+		directoryAt: spec.Base(1), locksAt: spec.Base(2), blocksAt: spec.Base(len(regions) + 3),
+		depths: make([]uint8, cfg.Segments), buf: make([]int64, cfg.largest()), old: make([]int64, cfg.slots+1),
+	}
+	t.img.w, t.next.w = make([]int64, 4*t.width), make([]int64, 4*t.width)
+	for range reads {
+		t.blocks = append(t.blocks, make([]int64, cfg.largest()))
+	}
+	return t, nil
+}
+
+// Free closes the windows. Collective.
+func (t *Table) Free() error {
+	return errors.Join(t.Rest(), t.heap.Unmap(), t.sync.Free())
+}
+
+// Stats is what this client has done so far.
+func (t *Table) Stats() cider.Stats { return t.sync.Stats() }
+
+// TableStats is what this client has done so far for the table's structure.
+func (t *Table) TableStats() Stats { return t.stats }
+
+// Usage is what the allocator has given out.
+func (t *Table) Usage() (remote.Usage, error) { return t.heap.Usage() }
+
+// begin begins an operation: in a section, which protects what it reads from being used again.
+func (t *Table) begin() error {
+	now := t.c.Now()
+	if t.inside && (t.left <= 0 || now-t.began > sectionLease/4) {
+		if err := t.Rest(); err != nil {
+			return err
+		}
+	}
+	if !t.inside {
+		if err := t.heap.Enter(); err != nil {
+			return err
+		}
+		t.inside, t.began, t.left = true, now, t.cfg.Section
+	}
+	t.left--
+	return nil
+}
+
+// Rest is for a client that does nothing for a while: others can use blocks again that were
+// freed. The next operation ends it.
+func (t *Table) Rest() error {
+	if !t.inside {
+		return nil
+	}
+	t.inside = false
+	err := t.heap.Leave()
+	if errors.Is(err, remote.ErrExpired) {
+		err = nil // between operations nothing that it has found is in use
+	}
+	return errors.Join(err, t.w.Flush(0)) // which completes it
+}
+
+// expired reports whether what the client reads may be used again already.
+func (t *Table) expired() bool { return t.c.Now()-t.began > sectionLease }
