@@ -18,7 +18,7 @@ import (
 func TestOperations(t *testing.T) {
 	for scheme := range schemes {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 2}.Run(func(c rma.Comm) error {
-			s, err := New(c, Config{Keys: 3, Most: 100, Policy: Policy{Scheme: scheme, Lease: 60e9}})
+			s, err := New(c, Config{Keys: 3, Most: 100, Policy: Policy{Scheme: scheme, Lease: 60e9, Local: 4}})
 			if err != nil {
 				return err
 			}
@@ -66,11 +66,13 @@ func TestOperations(t *testing.T) {
 // memory for some hundred blocks is enough for any number of updates.
 func TestClients(t *testing.T) {
 	const clients, rounds, keys = 6, 1500, 2
-	for scheme := range schemes {
+	for scheme := range 2 * schemes {
+		local := int(scheme/schemes) * 3
+		scheme %= schemes
 		err := inproc.Job{Nodes: 2, PerNode: clients / 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
 			s, err := New(c, Config{
 				Keys: keys, Words: 6000, Section: 4,
-				Policy: Policy{Scheme: scheme, Lease: 60e9, HotnessThreshold: 1, BackoffFirst: 100, BackoffLast: 10_000},
+				Policy: Policy{Scheme: scheme, Lease: 60e9, Local: local, HotnessThreshold: 1, BackoffFirst: 100, BackoffLast: 10_000},
 			})
 			if err != nil {
 				return err
@@ -102,10 +104,10 @@ func TestClients(t *testing.T) {
 				}
 				*last = n / clients
 			}
-			st := s.Stats()
-			first := int64(0)
-			if st.Executed+st.Combined != rounds+first {
+			if st := s.Stats(); local == 0 && st.Executed+st.Combined != rounds {
 				return fmt.Errorf("%d updates: %+v", rounds, st)
+			} else if st.Executed+st.Combined+st.Local < rounds {
+				return fmt.Errorf("%d updates with node-mates: %+v", rounds, st)
 			}
 			return errors.Join(s.Rest(), c.Barrier())
 		})
@@ -133,7 +135,7 @@ func TestCost(t *testing.T) {
 		Combining:  {get: 1, bulkPut: 1, cas: 3, add: 1},
 	} {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
-			s, err := New(hook.Count(c, &n), Config{Keys: 2, Section: 1000, Policy: Policy{Scheme: scheme, Lease: 60e9}})
+			s, err := New(hook.Count(c, &n), Config{Keys: 2, Section: 1000, Policy: Policy{Scheme: scheme, Lease: 60e9, Local: 1}})
 			if err != nil {
 				return err
 			}
@@ -170,7 +172,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	for scheme := range schemes {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
-			s, err := New(c, Config{Keys: 1, Section: 1 << 12, Policy: Policy{Scheme: scheme}})
+			s, err := New(c, Config{Keys: 1, Section: 1 << 12, Policy: Policy{Scheme: scheme, Local: 1}})
 			if err != nil {
 				return err
 			}
@@ -196,7 +198,7 @@ func TestNoAllocations(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	for _, bad := range []Config{
 		{}, {Keys: -1}, {Keys: 1, Policy: Policy{Scheme: schemes}}, {Keys: 1, Most: -1}, {Keys: 1, Most: MaxBytes + 1},
-		{Keys: 1, Policy: Policy{Lease: -1}}, {Keys: 1, Policy: Policy{Factor: -1}}, {Keys: 1, Policy: Policy{Hot: -1}}, {Keys: 1, Section: -1},
+		{Keys: 1, Policy: Policy{Lease: -1}}, {Keys: 1, Policy: Policy{Factor: -1}}, {Keys: 1, Policy: Policy{Hot: -1}}, {Keys: 1, Policy: Policy{Local: -1}}, {Keys: 1, Section: -1},
 	} {
 		err := inproc.Run(1, func(c rma.Comm) error { _, err := New(c, bad); return err })
 		if !errors.Is(err, ErrConfig) {

@@ -1,7 +1,9 @@
 package cider
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/rmalock/rmalock/internal/kvtest"
@@ -66,6 +68,82 @@ func (m naive) pessimistic(at Slot, p int64, w Writer) (Became, error) {
 		s.send(name(tail.Get(t)), statusWord, whom.With(info.With(0, executes), int64(q.me))),
 		s.send(to, statusWord, batch.With(info.With(0, combined), 1)))
 	return Changed, err
+}
+
+// naiveMates is a Store that answers node-mates by an operation that has begun before theirs: the
+// window of the ticket in SMART's table, left open.
+type naiveMates struct{ asMap }
+
+func (m naiveMates) Update(key, value int64) (bool, error) {
+	s, k := m.Store, int(key)
+	if err := s.begin(k); err != nil {
+		return false, err
+	}
+	name := s.bytes(k)
+	if there, done, err := s.JoinUpdate(name); done || err != nil {
+		return there, err
+	}
+	there, err := s.change(k, data(value), false)
+	return there, s.LeaveUpdate(name, there, errors.Join(err, m.late()))
+}
+
+func (m naiveMates) Get(key int64) (int64, bool, error) {
+	s, k := m.Store, int(key)
+	if err := s.begin(k); err != nil {
+		return 0, false, err
+	}
+	name := s.bytes(k)
+	out, there, done, err := s.JoinSearch(name, nil)
+	if !done && err == nil {
+		out, there, err = s.search(k, nil)
+		err = s.LeaveSearch(name, out, there, errors.Join(err, m.late()))
+	}
+	if err != nil || !there {
+		return 0, false, err
+	}
+	return int64(binary.LittleEndian.Uint64(out)), true, nil
+}
+
+// late has the client answer those that have come since it began.
+func (m naiveMates) late() error {
+	l := m.local
+	if l.entry < 0 || l.below != 0 {
+		return nil
+	}
+	s, err := l.w.GetFlush(l.at, l.entry)
+	for err == nil && top.Get(s) != 0 {
+		found, err := l.w.CompareAndSwapFlush(top.With(s, 0), s, l.at, l.entry)
+		if err != nil || found == s {
+			l.below = name(top.Get(s))
+			return err
+		}
+		s = found
+	}
+	return err
+}
+
+// TestNaiveMates: a search finds that the window is open, for updates and for searches.
+func TestNaiveMates(t *testing.T) {
+	for _, scripts := range [][]string{{"i0 u0", "u0 g0", "g0 g0"}, {"i0 g0", "g0 g0", "u0 u0"}} {
+		t.Run(fmt.Sprint(scripts), func(t *testing.T) {
+			t.Parallel()
+			p := plan(len(scripts), Config{Policy: mates(Optimistic)})
+			p.Scripts, p.Search.Ticks, p.Search.MaxDelay, p.Search.Ascending = scripts, 50, 1, false
+			whole := p.Open
+			p.Open = func(c rma.Comm) (kvtest.Map, error) {
+				m, err := whole(c)
+				if err != nil {
+					return nil, err
+				}
+				return naiveMates{m.(asMap)}, nil
+			}
+			if f := p.Run(sim.Random(1, 0, 200_000)).Failure; !errors.Is(f, kvtest.ErrHistory) {
+				t.Errorf("the search found %v, want %v", f, kvtest.ErrHistory)
+			} else {
+				t.Log(f)
+			}
+		})
+	}
 }
 
 // TestNaive: a search finds what is wrong with each mistake, and nothing without.

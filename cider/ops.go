@@ -1,12 +1,30 @@
 package cider
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Search appends the value of a key to dst, and reports whether the key is there (4.4, Figure 9a).
 func (s *Store) Search(key int, dst []byte) ([]byte, bool, error) {
 	if err := s.begin(key); err != nil {
 		return dst, false, err
 	}
+	name := s.bytes(key)
+	if out, there, done, err := s.JoinSearch(name, dst); done || err != nil {
+		return out, there, err
+	}
+	out, there, err := s.search(key, dst)
+	return out, there, s.LeaveSearch(name, out[len(dst):], there, err)
+}
+
+// bytes are a key's, for node-mates.
+func (s *Store) bytes(key int) []byte {
+	binary.LittleEndian.PutUint64(s.name[:], uint64(key))
+	return s.name[:]
+}
+
+func (s *Store) search(key int, dst []byte) ([]byte, bool, error) {
 	at, last := s.slot(key), int64(-1)
 	for {
 		p, err := s.w.GetFlush(at.Host, at.Pointer)
@@ -66,11 +84,24 @@ func (s *Store) Insert(key int, data []byte) (bool, error) {
 
 // Update gives a key that is there another value, and reports whether it was there (Algorithm 1).
 func (s *Store) Update(key int, data []byte) (bool, error) {
-	return s.change(key, data, false)
+	if err := s.begin(key); err != nil {
+		return false, err
+	}
+	name := s.bytes(key)
+	if there, done, err := s.JoinUpdate(name); done || err != nil {
+		return there, err
+	}
+	there, err := s.change(key, data, false)
+	return there, s.LeaveUpdate(name, there, err)
 }
 
 // Delete takes a key out, and reports whether it was there.
-func (s *Store) Delete(key int) (bool, error) { return s.change(key, nil, true) }
+func (s *Store) Delete(key int) (bool, error) {
+	if err := s.begin(key); err != nil {
+		return false, err
+	}
+	return s.change(key, nil, true)
+}
 
 // Put gives a key a value, there or not.
 func (s *Store) Put(key int, data []byte) error {
@@ -83,11 +114,8 @@ func (s *Store) Put(key int, data []byte) error {
 	}
 }
 
-// change updates or deletes.
+// change updates or deletes, inside a section.
 func (s *Store) change(key int, data []byte, deletes bool) (bool, error) {
-	if err := s.begin(key); err != nil {
-		return false, err
-	}
 	at := s.slot(key)
 	for {
 		p, err := s.w.GetFlush(at.Host, at.Pointer)

@@ -43,10 +43,13 @@ func plan(clients int, cfg Config) kvtest.Plan {
 	p := kvtest.Plan{Keys: []int64{0}}
 	p.Search.Node = make([]int, clients)
 	for i := range p.Search.Node {
-		p.Search.Node[i] = i
+		if p.Search.Node[i] = i; cfg.Local > 0 { // three are mates: one works, and two are combined
+			p.Search.Node[i] = i / 3
+		}
 	}
 	p.Search.MemoryNodes, p.Search.Ascending = 1, true
-	cfg.Keys, cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 2, 16, 1<<14, sim.DefaultTickNs, 2, -1
+	cfg.Keys = max(2, cfg.Keys)
+	cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 16, 1<<14, sim.DefaultTickNs, 2, -1
 	if cfg.Section == 0 {
 		cfg.Section = 2
 	}
@@ -117,6 +120,60 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestSearchLocal: two clients of a node that combine, and one of another.
+func TestSearchLocal(t *testing.T) {
+	for _, k := range []struct {
+		scheme  Scheme
+		scripts []string
+		ticks   int
+		crashes int
+		bound   int
+		size    int
+	}{
+		{Optimistic, []string{"s0", "u0", "g0"}, 2, 0, 1, short},
+		{Optimistic, []string{"s0", "g0", "g0"}, 2, 0, 1, short},
+		{Optimistic, []string{"i0 u0", "u0", "g0"}, 4, 0, 1, long},
+		{Optimistic, []string{"i0 g0", "g0", "u0"}, 4, 0, 1, long},
+		{Combining, []string{"s0", "u0", "d0"}, 2, 0, 1, long},
+		{Optimistic, []string{"s0", "u0", "g0"}, 2, 0, sim.Unbounded, deep},
+		{Optimistic, []string{"s0", "g0", "g0"}, 2, 0, sim.Unbounded, deep},
+		{Optimistic, []string{"s0", "u0", "g0"}, 8, 1, 0, deep},
+	} {
+		t.Run(fmt.Sprintf("%v, %v, %d deaths", k.scheme, k.scripts, k.crashes), func(t *testing.T) {
+			switch {
+			case k.size >= long && locktest.Quick():
+				t.Skip("takes some seconds; see test-all")
+			case k.size == deep && !locktest.Deep():
+				t.Skip("takes minutes; see check-deep")
+			}
+			t.Parallel()
+			p := plan(len(k.scripts), Config{Policy: mates(k.scheme)})
+			p.Scripts, p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = k.scripts, k.ticks, 1, k.crashes
+			look(t, p, sim.Exhaustive(k.bound))
+		})
+	}
+}
+
+// TestSameTag: node-mates with two keys that look alike in an entry do not answer each other.
+func TestSameTag(t *testing.T) {
+	s := &Store{}
+	seen, a, b := map[uint64]int{}, 0, 0
+	for b = 0; ; b++ {
+		mark, there := hashOf(s.bytes(b))>>51|1, false
+		if a, there = seen[mark]; there {
+			break
+		}
+		seen[mark] = b
+	}
+	p := plan(3, Config{Keys: b + 1, Policy: Policy{Scheme: Optimistic, Local: 3, LocalKeys: 1}})
+	p.Scripts = []string{fmt.Sprintf("s%d u%d g%d g%d", a, a, a, a), fmt.Sprintf("s%d u%d g%d g%d", b, b, b, b), fmt.Sprintf("u%d u%d u%d u%d", b, a, b, a)}
+	p.Search.Ticks, p.Search.MaxDelay, p.Search.Ascending = 50, 1, false
+	look(t, p, sim.Random(1, 0, locktest.Draws(3000)))
+}
+
+// mates is a policy with local combining of two clients.
+func mates(s Scheme) Policy { return Policy{Scheme: s, Local: 3, LocalKeys: 2} }
+
 // TestSearchRandom: drawn schedules of more clients, some of which die.
 func TestSearchRandom(t *testing.T) {
 	for name, k := range map[string]struct {
@@ -133,6 +190,8 @@ func TestSearchRandom(t *testing.T) {
 		"cider, 16 clients": {hot, 16, 4, []int64{0, 1}, 0, "uuuuuugs", 60},
 		"deaths":            {Config{Policy: Policy{Scheme: Combining}}, 4, 3, []int64{0}, 2, "uuuugsd", 2000},
 		"cider, deaths":     {hot, 5, 4, []int64{0}, 2, "uuuugsd", 1000},
+		"local":             {Config{Policy: mates(Optimistic)}, 3, 5, []int64{0, 1}, 0, "uuuuggggsd", 2000},
+		"local, deaths":     {Config{Policy: mates(Combining)}, 5, 4, []int64{0}, 2, "uuuuggggsd", 1000},
 		"queue, deaths":     {Config{Policy: Policy{Scheme: Queue}}, 4, 3, []int64{0}, 2, "uuuugsd", 1000},
 	} {
 		for _, explore := range []struct {

@@ -20,6 +20,7 @@ type Store struct {
 	hosts int
 	each  int     // keys at a host
 	buf   []int64 // a block
+	name  [8]byte // the key of the operation that is under way
 	write write   // the change that is under way
 
 	inside bool  // a section of the heap

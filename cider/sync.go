@@ -1,6 +1,7 @@
 package cider
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rmalock/rmalock/rma"
@@ -72,6 +73,8 @@ type Sync struct {
 	w   *rma.Window // the slots
 	box *rma.Window // NEXT and STATUS of each client
 
+	local *local // nil without Policy.Local
+
 	number int64 // of the entries of this client into queues
 	hot    []heat
 	random uint64
@@ -88,6 +91,7 @@ type Stats struct {
 	Coordinated int64 `json:"coordinated"` // of these, the coordinators'
 	Batched     int64 `json:"batched"`     // updates, together, that executors stood for, their own included
 	Batches     int64 `json:"batches"`     // their number
+	Local       int64 `json:"local"`       // updates and searches that a node-mate has made
 	Resets      int64 `json:"resets"`      // locks that were taken from the dead
 }
 
@@ -107,6 +111,11 @@ func NewSync(c rma.Comm, w *rma.Window, cfg Policy) (*Sync, error) {
 		c: c, cfg: cfg, w: w, box: box, number: int64(rma.Generation(c)) << 16,
 		random: uint64(c.Rank())*0x9E3779B97F4A7C15 + 1,
 	}
+	if cfg.Local > 0 {
+		if s.local, err = newLocal(c, &s.cfg); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Scheme.adapts() {
 		s.hot = make([]heat, cfg.Hot)
 	}
@@ -114,10 +123,59 @@ func NewSync(c rma.Comm, w *rma.Window, cfg Policy) (*Sync, error) {
 }
 
 // Free closes the mail. Collective.
-func (s *Sync) Free() error { return s.box.Free() }
+func (s *Sync) Free() error {
+	err := s.box.Free()
+	if s.local != nil {
+		err = errors.Join(err, s.local.w.Free())
+	}
+	return err
+}
 
 // Stats is what this client has done so far.
-func (s *Sync) Stats() Stats { return s.stats }
+func (s *Sync) Stats() Stats {
+	st := s.stats
+	if s.local != nil {
+		st.Local = s.local.stats
+	}
+	return st
+}
+
+// JoinUpdate is for an index to call before it updates a key, and after it has entered a section
+// of its memory: a client that waits for memory must not have node-mates wait for it. With Policy.Local it reports done if
+// the update of a node-mate stands for this one, and whether the key is there. If not done, the
+// index updates the key and calls LeaveUpdate.
+func (s *Sync) JoinUpdate(key []byte) (there, done bool, err error) {
+	if s.local == nil {
+		return false, false, nil
+	}
+	_, there, done, err = s.local.enter(updates, key, nil)
+	return there, done, err
+}
+
+// LeaveUpdate ends an update that JoinUpdate has begun, and gives failed back.
+func (s *Sync) LeaveUpdate(key []byte, there bool, failed error) error {
+	if s.local == nil {
+		return failed
+	}
+	return errors.Join(failed, s.local.leave(updates, key, nil, there, failed != nil))
+}
+
+// JoinSearch is JoinUpdate for a search: if a node-mate has searched for this client, it appends
+// what was found to dst.
+func (s *Sync) JoinSearch(key, dst []byte) (out []byte, there, done bool, err error) {
+	if s.local == nil {
+		return dst, false, false, nil
+	}
+	return s.local.enter(searches, key, dst)
+}
+
+// LeaveSearch ends a search that JoinSearch has begun, and gives failed back.
+func (s *Sync) LeaveSearch(key, value []byte, there bool, failed error) error {
+	if s.local == nil {
+		return failed
+	}
+	return errors.Join(failed, s.local.leave(searches, key, value, there, failed != nil))
+}
 
 // Change changes the pointer of a slot (Algorithm 1), which the client has found as p, not empty.
 // With deletes the Writer empties the slot. One that moves a key does so too, with Slot.Moves: each

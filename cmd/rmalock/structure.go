@@ -281,7 +281,7 @@ func newStructure(o *benchOptions, mode, short string, prepare func(*cobra.Comma
 		locks, text = []string{btree.Vanilla}, "`locks`, with parameters if they take any, or Sherman's own: vanilla, nh; see rmalock locks"
 	}
 	if mode == kvMode {
-		locks, text = []string{"cider"}, "`schemes`: cider, optimistic, spin, queue, combining, aware, with parameters if they differ, such as cider:credit=8"
+		locks, text = []string{"cider"}, "`schemes`: cider, optimistic, spin, queue, combining, aware, with parameters if they differ, such as cider:local=4"
 	}
 	f.StringSliceVar(&o.sweep.Locks, "lock", locks, text)
 	if mode == storeMode {
