@@ -51,7 +51,7 @@ func (p *Process) Join() (*Client, error) {
 }
 
 // A Client is one goroutine's place among clients that come and go: a Comm without collective
-// calls, whose rank is its slot. It has windows of memory nodes alone.
+// calls, whose rank is its slot.
 type Client struct {
 	p                       *Process
 	slot, slots, generation int
@@ -74,7 +74,7 @@ func (c *Client) Rank() int { return c.slot }
 // Size is the number of slots.
 func (c *Client) Size() int { return c.slots }
 
-// Node has the client alone: clients share no words but those of memory nodes.
+// Node has the client alone: no CPU but those of memory nodes has words of clients.
 func (c *Client) Node() rma.Node {
 	return rma.Node{Index: c.slot, Count: c.slots, Ranks: []int{c.slot}}
 }
@@ -91,20 +91,29 @@ func (c *Client) Sleep(ns int64) { time.Sleep(time.Duration(ns)) }
 // Describe is of rma.Comm.
 func (c *Client) Describe() string { return "verbs, " + c.p.n.nic.text + ", clients come and go" }
 
-// Allocate creates a window of memory nodes, or attaches to it by its name. It stays until the
-// memory nodes end.
+// Allocate creates a window, or attaches to it by its name and Config.Job. It stays until the memory
+// nodes end.
+//
+// In a window of ranks each slot has words. They lie on the memory nodes, so that what a client
+// had written is there when it has died, and in the slot's next generation: slot i at memory node i
+// modulo their number. All clients reach them through the device, a client its own too.
 func (c *Client) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err := rma.Validate(c, spec); err != nil {
 		return nil, err
 	}
+	n, parts := c.p.n, 1 // of the window at each memory node
 	if spec.Hosts != rma.MemoryNodes {
-		return nil, fmt.Errorf("verbs: window %q is for ranks, and clients that come and go have windows of memory nodes alone: %w", spec.Name, errors.ErrUnsupported)
+		parts = (c.slots + len(n.controls) - 1) / len(n.controls)
 	}
-	places, err := c.p.n.create("client:"+spec.Name, &spec, true)
+	places, err := n.create("client:"+c.p.cfg.Job+":"+spec.Name, &spec, parts, true)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTransport(c.p.n, c.p.life, c.p.n.memoryHosts(places))
+	hosts := n.memoryHosts(places)
+	if spec.Hosts != rma.MemoryNodes {
+		hosts = slotHosts(hosts, c.slots, spec.Words())
+	}
+	t, err := newTransport(n, c.p.life, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +124,17 @@ func (c *Client) Allocate(spec rma.Spec) (*rma.Window, error) {
 	}
 	w.T = rma.Emulate(t, w.Caps)
 	return rma.New(w), nil
+}
+
+// slotHosts are the hosts of a window of slots, whose words lie one after the other at each of
+// some memory nodes.
+func slotHosts(at []host, slots, words int) []host {
+	hosts := make([]host, slots)
+	for i := range hosts {
+		hosts[i] = at[i%len(at)]
+		hosts[i].place.Address += uint64(i/len(at)*words) * 8
+	}
+	return hosts
 }
 
 // Barrier is refused: it wraps errors.ErrUnsupported.

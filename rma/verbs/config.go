@@ -25,7 +25,8 @@ type Config struct {
 	// 500 ms.
 	Patience time.Duration
 
-	// A job of several processes meets at the first memory node, under the job's name.
+	// A job of several processes meets at the first memory node, under the job's name. Clients of
+	// Dial share windows with those of the same name, "" too.
 	Job       string
 	Process   int // of Processes, from 0
 	Processes int // 0 for 1

@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rmalock/rmalock/dslr"
+	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/rmatest"
 	"github.com/rmalock/rmalock/rma/verbs"
@@ -224,12 +227,13 @@ func TestFarWordsAreTheCards(t *testing.T) {
 	}))
 }
 
-// TestNothingIsLeft: windows, jobs and clients in numbers leave no memory, pair, or file.
+// TestNothingIsLeft: windows, jobs and clients in numbers leave no memory, pair, file, or
+// goroutine.
 func TestNothingIsLeft(t *testing.T) {
 	needDevice(t)
-	windows, jobs := 2000, 100
+	windows, jobs, clients := 2000, 500, 2000
 	if testing.Short() {
-		windows, jobs = 100, 5
+		windows, jobs, clients = 100, 5, 20
 	}
 	files := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -240,9 +244,10 @@ func TestNothingIsLeft(t *testing.T) {
 	for name, n := range empty {
 		require.Zero(t, n, name)
 	}
-	before := files()
+	before, running := files(), runtime.NumGoroutine()
 	t.Run("cycles", func(t *testing.T) {
 		names := memoryNodes(t, 1, 1<<12)
+		served := verbs.InUse()
 		one(t, names, func(c rma.Comm) {
 			for range windows {
 				w, err := c.Allocate(far("w", 10))
@@ -258,9 +263,124 @@ func TestNothingIsLeft(t *testing.T) {
 				require.NoError(t, w.PutFlush(1, 0, 10)) // and no Free
 			})
 		}
+		for i := range clients {
+			p, err := verbs.Config{MemoryNodes: names}.Dial()
+			require.NoError(t, err)
+			c, err := p.Join()
+			require.NoError(t, err)
+			w, err := c.Allocate(far("kept", 10))
+			require.NoError(t, err)
+			v, err := w.FetchAndOpFlush(1, 0, 0, rma.Sum)
+			require.NoError(t, err)
+			require.EqualValues(t, i, v)
+			if i%2 == 0 { // the others only close
+				require.NoError(t, w.Free())
+				require.NoError(t, c.Leave())
+			}
+			require.NoError(t, p.Close())
+		}
+		for name, n := range served {
+			most := n
+			if name == "regions" {
+				most++ // the window that is kept
+			}
+			require.Eventually(t, func() bool { return name == "bytes" || verbs.InUse()[name] <= most }, time.Minute, time.Millisecond, name)
+		}
+		t.Logf("%d windows, %d jobs, %d clients: %v before, %v after", windows, jobs, clients, served, verbs.InUse())
 	})
 	require.Equal(t, empty, verbs.InUse())
-	require.Equal(t, before, files())
+	require.Eventually(t, func() bool { return files() == before }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= running }, time.Minute, time.Millisecond)
+}
+
+// TestMemoryNodeRestarts: a memory node is killed and another one listens in its place, with the
+// same windows. A client that held a lock of the first, and one that waited for it, get errors
+// that name it, however often they try. New clients attach and lock.
+func TestMemoryNodeRestarts(t *testing.T) {
+	needDevice(t)
+	serve := func(listen string) (string, *exec.Cmd) {
+		child := exec.Command(os.Args[0], "-test.run=^TestChildMemoryNode$")
+		child.Env = append(os.Environ(), "RMALOCK_CHILD=memory node", "RMALOCK_LISTEN="+listen)
+		out := new(lockedBuffer)
+		child.Stdout, child.Stderr = out, out
+		require.NoError(t, child.Start())
+		at := ""
+		require.Eventually(t, func() bool {
+			n, _ := fmt.Sscanf(out.String(), "listens at %s .", &at)
+			return n == 1 && strings.Contains(out.String(), ".\n")
+		}, time.Minute, time.Millisecond, "%s", out)
+		return at, child
+	}
+	client := func(at string) (*verbs.Process, *verbs.Client, *dslr.Table, *rma.Window) {
+		p, err := verbs.Config{MemoryNodes: []string{at}}.Dial()
+		require.NoError(t, err)
+		c, err := p.Join()
+		require.NoError(t, err)
+		l, err := dslr.New(c, dslr.Config{Lease: int64(time.Minute)})
+		require.NoError(t, err)
+		w, err := c.Allocate(far("data", 1))
+		require.NoError(t, err)
+		return p, c, l, w
+	}
+	at, first := serve("127.0.0.1:0")
+	p, c, l, w := client(at)
+	require.NoError(t, l.Lock(context.Background(), 0, lock.Exclusive))
+	require.NoError(t, w.PutFlush(7, 0, 1))
+	p2, _, l2, _ := client(at)
+	waited := make(chan error)
+	go func() { waited <- l2.Lock(context.Background(), 0, lock.Exclusive) }()
+	time.Sleep(100 * time.Millisecond)
+
+	require.NoError(t, first.Process.Kill())
+	_ = first.Wait()
+	named := func(err error) {
+		t.Helper()
+		require.ErrorIs(t, err, rma.ErrPeer)
+		require.ErrorContains(t, err, "memory node 0 ("+at+")")
+	}
+	began := time.Now()
+	err := <-waited
+	t.Logf("the waiter learns of it after %v: %v", time.Since(began), err)
+	named(err)
+	again, second := serve(at)
+	require.Equal(t, at, again)
+	p3, _, l3, w3 := client(at)
+	require.NoError(t, l3.Lock(context.Background(), 0, lock.Exclusive))
+	v, err := w3.GetFlush(0, 1)
+	require.NoError(t, err)
+	require.Zero(t, v, "its memory is new")
+	for range 3 { // the new node has a window of the same name, and the old clients never reach it
+		named(w.PutFlush(8, 0, 1))
+		_, err := w.GetFlush(0, 1)
+		named(err)
+		named(l2.Lock(context.Background(), 0, lock.Exclusive))
+	}
+	named(l.Unlock(0, lock.Exclusive))
+	named(l.Lock(context.Background(), 0, lock.Exclusive))
+	_, err = p.Join()
+	require.ErrorIs(t, err, rma.ErrPeer)
+	require.ErrorContains(t, err, at)
+	require.Error(t, c.Leave())
+	v, err = w3.GetFlush(0, 1)
+	require.NoError(t, err)
+	require.Zero(t, v)
+	require.NoError(t, l3.Unlock(0, lock.Exclusive))
+	for _, p := range []*verbs.Process{p, p2, p3} {
+		require.NoError(t, p.Close())
+	}
+	require.NoError(t, second.Process.Kill())
+	_ = second.Wait()
+}
+
+// TestChildMemoryNode is a memory node that TestMemoryNodeRestarts kills.
+func TestChildMemoryNode(t *testing.T) {
+	if os.Getenv("RMALOCK_CHILD") != "memory node" {
+		t.Skip("a part of TestMemoryNodeRestarts")
+	}
+	s, err := verbs.Listen(verbs.NodeConfig{Listen: os.Getenv("RMALOCK_LISTEN"), Words: 1 << 12})
+	require.NoError(t, err)
+	fmt.Printf("listens at %s .\n", s.Addr())
+	require.NoError(t, s.Run(context.Background()))
 }
 
 // TestClients: clients of several processes come and go, and one is killed while its operations
@@ -278,9 +398,6 @@ func TestClients(t *testing.T) {
 	require.NoError(t, w.PutFlush(1, 0, 4))
 	_, err = c.Allocate(far("table", 5))
 	require.ErrorIs(t, err, rma.ErrMismatch)
-	_, err = c.Allocate(rma.DataSpec("mail", 1))
-	require.Error(t, err)
-
 	child := exec.Command(os.Args[0], "-test.run=^TestChildClient$")
 	child.Env = append(os.Environ(), "RMALOCK_CHILD=client", "RMALOCK_MN="+names[0])
 	out := new(lockedBuffer)
@@ -543,4 +660,82 @@ func TestBuffersAreNotCopied(t *testing.T) {
 		}))
 		require.NoError(t, w.Free())
 	})
+}
+
+// TestClientsMail: clients have windows of ranks, whose words lie on the memory nodes. What a client
+// wrote into its own stays when it has left.
+func TestClientsMail(t *testing.T) {
+	needDevice(t)
+	cfg := verbs.Config{MemoryNodes: memoryNodes(t, 2, 1<<12)}
+	spec := rma.Spec{Name: "mail", Regions: []rma.Region{{Count: 3, Words: []rma.Word{
+		{Name: "FLAG", Class: rma.Flag}, {Name: "NEAR", Class: rma.Near}, {Name: "FAR", Class: rma.Far}, {Name: "PLAIN", Class: rma.Plain},
+	}}}}
+	const flag, near, distant, plain = 0, 1, 2, 3
+	type client struct {
+		p *verbs.Process
+		c *verbs.Client
+		w *rma.Window
+	}
+	join := func(p *verbs.Process) client {
+		c, err := p.Join()
+		require.NoError(t, err)
+		w, err := c.Allocate(spec)
+		require.NoError(t, err)
+		return client{p, c, w}
+	}
+	var all []client
+	for range 2 { // processes
+		p, err := cfg.Dial()
+		require.NoError(t, err)
+		all = append(all, join(p), join(p))
+	}
+	for i, a := range all {
+		require.Equal(t, i, a.c.Rank())
+		require.Equal(t, a.c.Size(), a.w.Size())
+		require.NoError(t, a.w.PutFlush(int64(100+i), i, near))
+		v, err := a.w.FetchAndOpFlush(5, i, near, rma.Replace)
+		require.NoError(t, err)
+		require.EqualValues(t, 100+i, v)
+		for to := range all {
+			require.NoError(t, a.w.AccumulateFlush(1, to, 4+distant, rma.Sum))
+			require.NoError(t, a.w.PutFlush(int64(i+1), to, 4*(i%3)+plain))
+		}
+		if i > 0 {
+			require.ErrorIs(t, a.w.AccumulateFlush(1, 0, near, rma.Sum), rma.ErrClass)
+		}
+	}
+	for i, a := range all {
+		v, err := a.w.GetFlush(i, 4+distant)
+		require.NoError(t, err)
+		require.EqualValues(t, len(all), v)
+	}
+	woken := make(chan error)
+	for i, a := range all[1:] {
+		go func() {
+			_, err := a.w.Await(i+1, flag, rma.Equal(int64(i+1)))
+			woken <- err
+		}()
+	}
+	for i := range all[1:] {
+		require.NoError(t, all[0].w.PutFlush(int64(i+1), i+1, flag))
+		require.NoError(t, <-woken)
+	}
+
+	require.NoError(t, all[1].c.Leave())
+	require.NoError(t, all[0].w.PutFlush(77, 1, plain)) // to a client that has left: no error
+	next := join(all[2].p)
+	require.Equal(t, []int{1, 1}, []int{next.c.Rank(), next.c.Generation()})
+	for disp, want := range []int64{1, 5, 0, 77} {
+		v, err := next.w.GetFlush(1, disp)
+		require.NoError(t, err)
+		require.Equal(t, want, v, "word %d", disp)
+	}
+	other, err := verbs.Config{MemoryNodes: cfg.MemoryNodes, Job: "other"}.Dial()
+	require.NoError(t, err)
+	v, err := join(other).w.GetFlush(1, plain)
+	require.NoError(t, err)
+	require.Zero(t, v, "a window of another job")
+	for _, p := range []*verbs.Process{all[0].p, all[2].p, other} {
+		require.NoError(t, p.Close())
+	}
 }

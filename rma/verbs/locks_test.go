@@ -254,3 +254,56 @@ func TestChildHolder(t *testing.T) {
 	time.AfterFunc(time.Duration(lease/10), func() { fmt.Println("waits") }) // by then it has its ticket
 	t.Error(l.Lock(context.Background(), 0, lock.Exclusive))
 }
+
+// TestALockBothCohorts: ranks to which a lock is local, and ranks to which it is remote, on one
+// lock: each acquires it as often, and a counter that it guards is exact. The counter is two plain
+// words: the local ranks load and store them, the card reads and writes them for the others.
+func TestALockBothCohorts(t *testing.T) {
+	needDevice(t)
+	acquires := 10_000
+	if testing.Short() {
+		acquires = 300
+	}
+	for _, name := range []string{"alock", "alock-rw"} {
+		t.Run(name, func(t *testing.T) {
+			info, err := lock.Lookup(name)
+			require.NoError(t, err)
+			began := time.Now()
+			require.NoError(t, verbs.Config{Nodes: 2}.Run(4, func(c rma.Comm) error {
+				l, err := info.Open(c, 1, 0)
+				if err != nil {
+					return err
+				}
+				w, err := c.Allocate(rma.DataSpec("count", 2))
+				if err != nil {
+					return err
+				}
+				for i := range acquires {
+					if err := l.Lock(context.Background(), 0, lock.Exclusive); err != nil {
+						return err
+					}
+					a, b := w.Get(0, 0), w.Get(0, 1)
+					if err := w.Flush(0); err != nil {
+						return err
+					}
+					if w.Value(a) != w.Value(b) {
+						return fmt.Errorf("acquire %d of rank %d: the words are %d and %d", i, c.Rank(), w.Value(a), w.Value(b))
+					}
+					w.Put(w.Value(a)+1, 0, 0)
+					w.Put(w.Value(a)+1, 0, 1)
+					if err := errors.Join(w.Flush(0), l.Unlock(0, lock.Exclusive)); err != nil {
+						return err
+					}
+				}
+				if err := c.Barrier(); err != nil {
+					return err
+				}
+				if v, err := w.GetFlush(0, 0); err != nil || v != int64(4*acquires) {
+					return fmt.Errorf("the count is %d, want %d; %w", v, 4*acquires, err)
+				}
+				return errors.Join(w.Free(), l.Free())
+			}))
+			t.Logf("%d acquires of 2 local and 2 remote ranks each in %v", acquires, time.Since(began))
+		})
+	}
+}

@@ -22,7 +22,7 @@ func reachWords(t *testing.T, cfg Config) (*transport, place) {
 	require.NoError(t, err)
 	spec := rma.CounterSpec("order", 2)
 	spec.Hosts = rma.MemoryNodes
-	places, err := n.create(spec.Name, &spec, false)
+	places, err := n.create(spec.Name, &spec, 1, false)
 	require.NoError(t, err)
 	x, err := newTransport(n, newLife(), n.memoryHosts(places))
 	require.NoError(t, err)

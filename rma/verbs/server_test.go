@@ -239,6 +239,48 @@ func TestGather(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// come connects strangers in numbers, who say nothing, garbage, half of it, a lie about a length,
+// or what a peer says with a wrong proof of the token. Some wait for an answer, and some speak
+// slowly.
+func come(address string, strangers int) {
+	garbage := make([]byte, 2000)
+	for i := range garbage {
+		garbage[i] = byte(rand.Uint32())
+	}
+	says := []string{
+		"", "\x00", "GET / HTTP/1.1\r\n\r\n", string(garbage), "\xff\xff\xff\xff", "\x00\x00\x03\xffabc", frame("{}"), frame("null"), frame("[1,2"),
+		frame(`{"Protocol":2,"Proof":""}`), frame(`{"Protocol":2,"Proof":"`+strings.Repeat("A", 44)+`"}`) + frame(`{"ID":1,"Call":"window","Name":"x","Words":1}`),
+		frame(`{"ID":1,"Call":"free","Name":"w"}`), frame(strings.Repeat("[", 1000)),
+	}
+	var all sync.WaitGroup
+	gate := make(chan struct{}, 200)
+	for i := range strangers {
+		gate <- struct{}{}
+		all.Go(func() {
+			defer func() { <-gate }()
+			c, err := net.DialTimeout("tcp", address, 20*time.Second)
+			if err != nil {
+				return // the machine's own limits
+			}
+			defer func() { _ = c.Close() }()
+			said := says[i%len(says)]
+			if i%101 == 0 { // byte after byte
+				for k := 0; k < len(said) && k < 20; k++ {
+					_, _ = c.Write([]byte(said[k : k+1]))
+					time.Sleep(20 * time.Millisecond)
+				}
+				return
+			}
+			_, _ = c.Write([]byte(said))
+			if i%7 == 0 { // one that waits for an answer
+				_ = c.SetDeadline(time.Now().Add(100 * time.Millisecond))
+				_, _ = io.Copy(io.Discard, c)
+			}
+		})
+	}
+	all.Wait()
+}
+
 // TestHostile: strangers in thousands, who say nothing, garbage, half of it, or lies about a
 // length, let a peer that works go on, and nobody in.
 func TestHostile(t *testing.T) {
@@ -266,34 +308,7 @@ func TestHostile(t *testing.T) {
 		}
 	}()
 
-	garbage := make([]byte, 2000)
-	for i := range garbage {
-		garbage[i] = byte(rand.Uint32())
-	}
-	says := []string{
-		"", "\x00", "GET / HTTP/1.1\r\n\r\n", string(garbage), "\xff\xff\xff\xff", "\x00\x00\x03\xffabc", frame("{}"), frame("null"), frame("[1,2"),
-		frame(`{"Protocol":2,"Proof":""}`), frame(`{"Protocol":2,"Proof":"`+strings.Repeat("A", 44)+`"}`) + frame(`{"ID":1,"Call":"window","Name":"x","Words":1}`),
-		frame(`{"ID":1,"Call":"free","Name":"w"}`), frame(strings.Repeat("[", 1000)),
-	}
-	var all sync.WaitGroup
-	gate := make(chan struct{}, 200)
-	for i := range strangers {
-		gate <- struct{}{}
-		all.Go(func() {
-			defer func() { <-gate }()
-			c, err := net.DialTimeout("tcp", s.Addr(), 20*time.Second)
-			if err != nil {
-				return // the machine's own limits
-			}
-			defer func() { _ = c.Close() }()
-			_, _ = c.Write([]byte(says[i%len(says)]))
-			if i%7 == 0 { // one that waits for an answer
-				_ = c.SetDeadline(time.Now().Add(100 * time.Millisecond))
-				_, _ = io.Copy(io.Discard, c)
-			}
-		})
-	}
-	all.Wait()
+	come(s.Addr(), strangers)
 	close(stop)
 	require.NotZero(t, <-worked)
 	require.Eventually(t, func() bool { // one that knows the token still comes in

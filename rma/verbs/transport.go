@@ -346,8 +346,13 @@ func (t *transport) compact() {
 	}
 }
 
-// SpinBriefly yields to other goroutines a few times.
+// SpinBriefly yields to other goroutines a few times. The words of a client that comes and goes
+// are no memory of its own to look at.
 func (t *transport) SpinBriefly(disp int, seen int64) {
+	if t.near == nil {
+		runtime.Gosched()
+		return
+	}
 	p := t.near.Word(t.rank, disp)
 	for i := 0; i < 4 && atomic.LoadInt64(p) == seen; i++ {
 		runtime.Gosched()

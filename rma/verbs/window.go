@@ -208,7 +208,7 @@ func (c *comm) onMemoryNodes(spec rma.Spec) (*rma.Window, error) {
 	name := fmt.Sprintf("%s:%s:%v:%s", c.g.job.id, c.g.name, call.shared, spec.Name)
 	mine := bid{Fingerprint: spec.Fingerprint()}
 	if c.rank == 0 {
-		if mine.Places, err = c.node().create(name, &spec, false); err != nil {
+		if mine.Places, err = c.node().create(name, &spec, 1, false); err != nil {
 			mine.Error, mine.Class = explain(err)
 		}
 	}
@@ -231,11 +231,11 @@ func (c *comm) onMemoryNodes(spec rma.Spec) (*rma.Window, error) {
 
 const windowLimit = 60 * time.Second // to zero and register a window
 
-// create makes a window on all memory nodes.
-func (n *node) create(name string, spec *rma.Spec, keep bool) ([]place, error) {
+// create makes a window on all memory nodes, with so many times the words of its Spec at each.
+func (n *node) create(name string, spec *rma.Spec, parts int, keep bool) ([]place, error) {
 	var places []place
 	for _, k := range n.controls {
-		r, err := k.call(request{Call: callWindow, Name: name, Fingerprint: spec.Fingerprint(), Words: spec.Words(), Keep: keep}, windowLimit)
+		r, err := k.call(request{Call: callWindow, Name: name, Fingerprint: spec.Fingerprint(), Words: parts * spec.Words(), Keep: keep}, windowLimit)
 		if err != nil {
 			return nil, errors.Join(err, n.dropFrom(n.controls[:len(places)], name, keep))
 		}
