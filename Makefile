@@ -19,7 +19,7 @@ NAMED = -ldflags "-X main.release=$(VERSION)"
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup setup-build build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm quick-guest test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures papers clean
+.PHONY: help setup setup-build build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm quick-guest test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures guide papers site clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -156,6 +156,9 @@ bench: setup build ## locks here and in C (pthread, MPI_Win_lock, D-MCS): median
 
 figures: ## docs/figures and their tables anew, in virtual time
 	CGO_ENABLED=0 $(GO) test -count=1 -run TestFigures ./cmd/rmalock -args -update
+
+guide: ## the table of docs/guide.md anew: which lock for which job, in virtual time; half a minute
+	CGO_ENABLED=0 $(GO) test -count=1 -run TestGuideTable ./cmd/rmalock -args -update
 
 papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtual time; a quarter of an hour
 	bin/rmalock papers --quick --markdown > docs/papers.md.new; mv docs/papers.md.new docs/papers.md

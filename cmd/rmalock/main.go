@@ -107,7 +107,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetUsageFunc(usage)
 	for _, cmd := range []*cobra.Command{
-		newTopo(), newDHT(), newStore(), newIndex(), newKV(), newBench(), newPapers(), newTune(), newCheck(), newLocks(), newMN(), newDoctor(), newDemo(), newVersion(), newManual(),
+		newTopo(), newDHT(), newStore(), newIndex(), newKV(), newBench(), newAdvise(), newPapers(), newTune(), newCheck(), newLocks(), newMN(), newDoctor(), newDemo(), newVersion(), newManual(),
 	} {
 		root.AddCommand(cmd)
 		if t := topic(cmd); t != nil {
