@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma/sim"
@@ -37,7 +38,7 @@ type monitor struct {
 type occupancy struct {
 	writers, readers int
 	at               []standing // by rank
-	waits            [][]wait   // by rank: the bounds that count while it waits
+	waits            []wait
 	recovery
 }
 
@@ -53,20 +54,20 @@ type standing struct {
 // A wait is the waiting of a rank under one bound.
 type wait struct {
 	*lock.Bound
+	rank    int
 	entries int // since its doorway
 }
 
 func (h *monitor) reset() {
 	h.writers, h.readers = 0, 0
-	for r := range h.waits {
-		h.waits[r], h.at[r] = h.waits[r][:0], standing{}
-	}
+	h.waits = h.waits[:0]
+	clear(h.at)
 	h.recovery.reset()
 }
 
 // newOccupancy is an occupancy for n ranks.
 func newOccupancy(n int) occupancy {
-	return occupancy{at: make([]standing, n), waits: make([][]wait, n), recovery: newRecovery(n)}
+	return occupancy{at: make([]standing, n), recovery: newRecovery(n)}
 }
 
 // copyFrom makes p the same as q.
@@ -76,9 +77,7 @@ func (p *occupancy) copyFrom(q *occupancy) {
 	if q.hazards {
 		p.recovery.copyFrom(&q.recovery)
 	}
-	for r := range p.waits {
-		p.waits[r] = append(p.waits[r][:0], q.waits[r]...)
-	}
+	p.waits = append(p.waits[:0], q.waits...)
 }
 
 // Save is of sim.Snapshotter.
@@ -173,7 +172,7 @@ func (h *monitor) door(c *sim.Comm, mode lock.Mode) func() {
 		h.at[me].passed++
 		for i := range bounds {
 			if bounds[i].After == h.at[me].passed {
-				h.waits[me] = append(h.waits[me], wait{&bounds[i], 0})
+				h.waits = append(h.waits, wait{&bounds[i], me, 0})
 				c.Visible()
 			}
 		}
@@ -186,8 +185,13 @@ func (h *monitor) door(c *sim.Comm, mode lock.Mode) func() {
 // stopsWaiting is called when a rank does not wait any more.
 func (h *monitor) stopsWaiting(c *sim.Comm) {
 	c.Doorway(nil)
-	h.waits[c.WorldRank()] = h.waits[c.WorldRank()][:0]
+	h.forget(c.WorldRank())
 	c.Visible()
+}
+
+// forget ends the waits of a rank.
+func (h *monitor) forget(rank int) {
+	h.waits = slices.DeleteFunc(h.waits, func(w wait) bool { return w.rank == rank })
 }
 
 // refused is called when a rank does not get the lock.
@@ -220,17 +224,15 @@ func (h *monitor) enters(c *sim.Comm, mode lock.Mode, told bool) {
 	if h.writers > 1 || h.writers == 1 && h.readers > 0 {
 		c.Fail(fmt.Errorf("%w: rank %d enters (%v); in are ranks %v, %d of them exclusively", ErrExclusion, me, mode, h.inside(), h.writers))
 	}
-	for r, waits := range h.waits {
-		for i := range waits {
-			w := &waits[i]
-			if w.Of != nil && !w.Of(me, mode) {
-				continue
-			}
-			w.entries++
-			h.most = max(h.most, w.entries)
-			if w.entries > w.Most && !h.timed(c, r) {
-				c.Fail(fmt.Errorf("%w: rank %d waits, and %d entries came after its atomic operation %d; the lock says at most %d", ErrStarved, r, w.entries, w.After, w.Most))
-			}
+	for i := range h.waits {
+		w := &h.waits[i]
+		if w.Of != nil && !w.Of(me, mode) {
+			continue
+		}
+		w.entries++
+		h.most = max(h.most, w.entries)
+		if w.entries > w.Most && !h.timed(c, w.rank) {
+			c.Fail(fmt.Errorf("%w: rank %d waits, and %d entries came after its atomic operation %d; the lock says at most %d", ErrStarved, w.rank, w.entries, w.After, w.Most))
 		}
 	}
 }
@@ -260,17 +262,32 @@ func (h *monitor) inside() (out []int) {
 	return out
 }
 
-// hash is the hash of the state outside the ranks that verdicts depend on.
-func (h *monitor) hash() uint64 {
-	x := uint64(14695981039346656037)
-	for r, waits := range h.waits {
-		if h.at[r].alone {
-			x += 1 << 40
+// scatter spreads a value over 64 bits.
+func scatter(x uint64) uint64 {
+	x *= 0x9E3779B97F4A7C15
+	x ^= x >> 32
+	x *= 0xD6E8FEB86659FD93
+	return x ^ x>>29
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// hash is the hash of the state outside the ranks that verdicts depend on. It is a sum, since
+// the order of waits has no meaning.
+func (h *monitor) hash() (x uint64) {
+	for r := range h.at {
+		if a := &h.at[r]; a.alone || a.patience > 0 {
+			x += scatter(uint64(r+1)<<32 ^ uint64(a.patience)<<1 ^ b2u(a.alone))
 		}
-		x = (x ^ uint64(r+1)<<20 ^ uint64(h.at[r].patience)) * 1099511628211
-		for i := range waits {
-			x = (x ^ uint64(waits[i].After)<<8 ^ uint64(waits[i].entries+1)) * 1099511628211
-		}
+	}
+	for i := range h.waits {
+		w := &h.waits[i]
+		x += scatter(1<<63 ^ uint64(w.rank)<<48 ^ uint64(w.After)<<32 ^ uint64(w.entries))
 	}
 	if h.hazards {
 		x += h.recovery.hash()

@@ -144,7 +144,8 @@ func (h *monitor) unequal(c *sim.Comm, mode lock.Mode, x, y int64) {
 // Died is of sim.Watcher.
 func (h *monitor) Died(r int) {
 	h.died, h.disturbed, h.idle = true, true, 0
-	h.at[r].patience, h.waits[r], h.revoked[r] = 0, h.waits[r][:0], false
+	h.forget(r)
+	h.at[r].patience, h.revoked[r] = 0, false
 	for i := range h.at {
 		h.at[i].alone = false
 	}

@@ -22,5 +22,6 @@ func (k *clock) watch(Watcher)                    {}
 func (k *clock) memoiseRanks(*rank, Snapshotter)  {}
 func (k *clock) declareHome(*rank, func() uint64) {}
 func (k *clock) seeVisible()                      {}
-func (k *clock) markTrace(*rank, string, []any)   {}
+func (k *clock) traces(*rank) bool                { return false }
+func (k *clock) markTrace(*rank, string)          {}
 func (k *clock) extraHash(func() uint64)          {}

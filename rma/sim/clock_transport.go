@@ -51,7 +51,7 @@ func (t *timedTransport) wire(o *rma.Operation) rma.Kind {
 
 func (t *timedTransport) Issue(o rma.Operation) {
 	r := t.c.r
-	p := r.operation(o, t.s)
+	p := r.operation(&o, t.s)
 	r.counts.add(t.c, t.s, o.Target)
 	reads := o.Kind == rma.KindGet || o.Kind == rma.KindGetBulk
 	if !t.near(o.Target, o.Class, reads) || t.k.Verbs && o.Class == rma.Far && t.underWay(o.Target) {
@@ -205,7 +205,7 @@ func (t *timedTransport) look(target, disp int) (int64, error) {
 // poll reads a far word.
 func (t *timedTransport) poll(target, disp int) (int64, error) {
 	r := t.c.r
-	o := r.operation(rma.Operation{Kind: rma.KindGet, Class: t.s.spec.Class(disp), Target: target, Disp: disp}, t.s)
+	o := r.operation(&rma.Operation{Kind: rma.KindGet, Class: t.s.spec.Class(disp), Target: target, Disp: disp}, t.s)
 	o.poll = true
 	t.send(o)
 	r.pending = r.pending[:len(r.pending)-1]

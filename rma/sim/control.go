@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/rmalock/rmalock/rma"
+import (
+	"fmt"
+
+	"github.com/rmalock/rmalock/rma"
+)
 
 // Begin gives the schedule to the Scheduler until End. Collective over all ranks of a
 // search; no operation may be pending.
@@ -64,7 +68,11 @@ func (c *Comm) Doorway(f func()) { c.r.doorway = f }
 func (c *Comm) Counts() Counts { return c.r.counts }
 
 // Mark writes a line into the trace.
-func (c *Comm) Mark(format string, args ...any) { c.r.w.engine.markTrace(c.r, format, args) }
+func (c *Comm) Mark(format string, args ...any) {
+	if c.r.w.engine.traces(c.r) {
+		c.r.w.engine.markTrace(c.r, fmt.Sprintf(format, args...))
+	}
+}
 
 // Extra adds the hash of a check's own state to that of the search's state.
 func (c *Comm) Extra(hash func() uint64) { c.r.w.engine.extraHash(hash) }

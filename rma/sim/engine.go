@@ -43,7 +43,8 @@ type controls interface {
 	effectOutside(r *rank, f func())
 	declareHome(r *rank, state func() uint64)
 	seeVisible()
-	markTrace(r *rank, format string, args []any)
+	traces(r *rank) bool
+	markTrace(r *rank, text string)
 	extraHash(hash func() uint64)
 	failWith(r *rank, err error)
 	elapsedSoFar() Elapsed

@@ -63,17 +63,21 @@ type rank struct {
 
 // An operation is one that was issued and has not completed.
 type operation struct {
+	issued
+	timedOperation // of the clock
+}
+
+// issued is what a search knows of an operation.
+type issued struct {
 	rma.Operation
 	seg    *segment
 	number uint64 // of the rank's operations; names it in the rank's history
 	whole  uint64 // the same for the pieces of a bulk operation
 	next   int    // word of a bulk operation that is next to take effect
-	cpu    bool   // done by the CPU of the origin's node
 	seen   int64  // what the first half of a split operation read
-	half   bool   // the first half has taken effect
 	ticks  int    // of the search's clock when it was issued
-
-	timedOperation // of the clock
+	cpu    bool   // done by the CPU of the origin's node
+	half   bool   // the first half has taken effect
 }
 
 // result is that of an operation which has taken effect.
@@ -85,14 +89,20 @@ type result struct {
 }
 
 // operation makes one; it is given back to r.spare.
-func (r *rank) operation(o rma.Operation, s *segment) *operation {
+func (r *rank) operation(o *rma.Operation, s *segment) *operation {
+	p := r.unused()
+	*p = operation{issued: issued{Operation: *o, seg: s}}
+	return p
+}
+
+// unused is an operation with any content.
+func (r *rank) unused() *operation {
 	n := len(r.spare) - 1
 	if n < 0 {
-		return &operation{Operation: o, seg: s}
+		return new(operation)
 	}
 	p := r.spare[n]
 	r.spare = r.spare[:n]
-	*p = operation{Operation: o, seg: s}
 	return p
 }
 

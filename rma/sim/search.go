@@ -82,8 +82,7 @@ type State struct {
 	Depth int // steps done since Begin
 	Ranks int
 
-	Did     Step // the last step
-	Visible bool // a rank called Comm.Visible after it
+	Visible bool // a rank called Comm.Visible after the last step
 	Timed   bool // a rank read the clock after it
 	Beaten  int  // the rank that just entered Backoff, or -1
 	Idles   int  // steps that are Idle
@@ -159,6 +158,7 @@ type search struct {
 	watcher     Watcher
 	hazards     bool // there may be ticks or deaths
 	tracing     bool
+	ghostly     bool   // the last step was a StepGhost
 	mem         uint64 // hash of the memory
 	extra       func() uint64
 	stats       Stats

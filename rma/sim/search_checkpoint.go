@@ -23,8 +23,8 @@ type rankCheckpoint struct {
 	searchState
 	memo    *memoNode
 	doorway func()
-	pending []operation
-	ghosts  []operation
+	pending []issued
+	ghosts  []issued
 	results []result
 }
 
@@ -60,19 +60,19 @@ func (e *search) saveCheckpoint(again bool) {
 		k := &m.ranks[i]
 		k.state, k.request = r.state, r.request
 		k.searchState, k.memo, k.doorway = r.searchState, r.memo, r.doorway
-		k.results = append(k.results[:0], r.results...)
-		k.pending = copied(k.pending, r.pending)
-		if len(r.ghosts)+len(k.ghosts) > 0 {
-			k.ghosts = copied(k.ghosts, r.ghosts)
+		if len(r.results)+len(k.results) > 0 {
+			k.results = append(k.results[:0], r.results...)
 		}
+		k.pending = saved(k.pending, r.pending)
+		k.ghosts = saved(k.ghosts, r.ghosts)
 	}
 }
 
-// copied copies operations into a slice that may be reused.
-func copied(into []operation, from []*operation) []operation {
+// saved copies operations into a slice that may be reused.
+func saved(into []issued, from []*operation) []issued {
 	into = into[:0]
 	for _, o := range from {
-		into = append(into, *o)
+		into = append(into, o.issued)
 	}
 	return into
 }
@@ -107,30 +107,28 @@ func (e *search) restoreCheckpoint() bool {
 		k := &m.ranks[i]
 		r.state, r.request = k.state, k.request
 		r.searchState, r.memo, r.doorway, r.err, r.met = k.searchState, k.memo, k.doorway, nil, nil
-		r.results = append(r.results[:0], k.results...)
-		r.spare = append(r.spare, r.pending...)
-		r.pending = r.pending[:0]
-		for j := range k.pending {
-			o := r.operation(k.pending[j].Operation, k.pending[j].seg)
-			*o = k.pending[j]
-			r.pending = append(r.pending, o)
+		if len(r.results)+len(k.results) > 0 {
+			r.results = append(r.results[:0], k.results...)
 		}
-		if len(r.ghosts)+len(k.ghosts) > 0 {
-			r.restoreGhosts(k.ghosts)
-		}
+		r.pending = r.restored(r.pending, k.pending)
+		r.ghosts = r.restored(r.ghosts, k.ghosts)
 	}
 	return true
 }
 
-// restoreGhosts makes the operations of the dead those of a copy.
-func (r *rank) restoreGhosts(from []operation) {
-	r.spare = append(r.spare, r.ghosts...)
-	r.ghosts = r.ghosts[:0]
-	for j := range from {
-		o := r.operation(from[j].Operation, from[j].seg)
-		*o = from[j]
-		r.ghosts = append(r.ghosts, o)
+// restored makes operations those of a copy.
+func (r *rank) restored(into []*operation, from []issued) []*operation {
+	for n := len(into); n > len(from); n-- {
+		r.spare = append(r.spare, into[n-1])
+		into = into[:n-1]
 	}
+	for len(into) < len(from) {
+		into = append(into, r.unused())
+	}
+	for i := range from {
+		into[i].issued = from[i]
+	}
+	return into
 }
 
 // A flagWriter is a rank that writes a flag word.

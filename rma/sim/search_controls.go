@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rmalock/rmalock/rma"
@@ -157,10 +156,10 @@ func (e *search) home(rank int, state func() uint64) uint64 {
 
 func (e *search) seeVisible() { e.state.Visible = true }
 
-func (e *search) markTrace(r *rank, format string, args []any) {
-	if e.tracing && !r.lagging {
-		e.note(Event{Rank: r.id, Kind: EventMark, Text: fmt.Sprintf(format, args...)})
-	}
+func (e *search) traces(r *rank) bool { return e.tracing && !r.lagging }
+
+func (e *search) markTrace(r *rank, text string) {
+	e.note(Event{Rank: r.id, Kind: EventMark, Text: text})
 }
 
 func (e *search) extraHash(hash func() uint64) { e.extra = hash }

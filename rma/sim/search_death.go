@@ -42,7 +42,7 @@ func (e *search) foreignSteps(must bool) bool {
 func (e *search) ghostSteps(r *rank) {
 	for i, o := range r.ghosts {
 		word := o.seg.key(o.Target, o.Disp+o.next)
-		if blocked(r.ghosts[:i], o) || e.lost(o) || e.taken(o, word) || e.MaxDelay > 0 && e.ticks-o.ticks > e.MaxDelay {
+		if blocked(r.ghosts[:i], o) || e.lost(o) || e.CPUFar && e.taken(o, word) || e.MaxDelay > 0 && e.ticks-o.ticks > e.MaxDelay {
 			continue
 		}
 		s := e.state.step(r.id)
@@ -55,10 +55,10 @@ func (r *rank) waits() bool {
 	return r.state == flushing || r.state == awaiting || r.state == pausing || r.state == sleeping
 }
 
-// taken reports whether the NIC is in the middle of another operation on the word: it does
-// one after the other.
+// taken reports whether, with CPUFar, the NIC is in the middle of another operation on the
+// word: it does one after the other.
 func (e *search) taken(o *operation, word uint64) bool {
-	if !e.CPUFar || o.cpu {
+	if o.cpu {
 		return false
 	}
 	half := func(h *operation) bool { return h.half && h != o && h.seg.key(h.Target, h.Disp) == word }

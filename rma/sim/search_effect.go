@@ -10,7 +10,7 @@ import (
 func (e *search) do(step *Step) {
 	s := &e.state
 	if e.exploring { // beyond, what the last step was stays
-		s.Did, s.Visible, s.Timed, s.Beaten = *step, false, e.MaxDelay > 0, -1
+		s.Visible, s.Timed, s.Beaten, e.ghostly = false, e.MaxDelay > 0, -1, step.Kind == StepGhost
 		s.Depth++
 	}
 	if step.Kind > StepLimit {
@@ -148,7 +148,7 @@ func (e *search) changed(r *rank, o *operation, key uint64, was, is, found int64
 	}
 	e.mem += mix(key, uint64(is)) - mix(key, uint64(was))
 	if e.tracing {
-		e.note(Event{Rank: r.id, Kind: EventEffect, Ghost: e.state.Did.Kind == StepGhost, Seg: o.seg, Target: o.Target, Disp: o.Disp + o.next, Op: o.Operation, Before: found, After: is})
+		e.note(Event{Rank: r.id, Kind: EventEffect, Ghost: e.ghostly, Seg: o.seg, Target: o.Target, Disp: o.Disp + o.next, Op: o.Operation, Before: found, After: is})
 	}
 }
 

@@ -95,7 +95,7 @@ func (e *search) beginMemoised() {
 
 // wake resumes a rank that has waited.
 func (e *search) wake(r *rank) {
-	r.answer = e.endWait(r)
+	e.endWait(r)
 	if r.memo == nil {
 		r.resume()
 		return
@@ -127,14 +127,14 @@ func (e *search) replayNode(r *rank) {
 		case a.effect != nil:
 			a.effect()
 		case a.t != nil:
-			a.t.accept(a.op)
+			a.t.accept(&a.op)
 		default:
 			r.home(a.home)
 		}
 	}
 	e.replaying = false
 	if e.violation == nil && !e.beginWait(r, &n.waitsFor) {
-		r.answer = e.endWait(r)
+		e.endWait(r)
 		e.advance(r)
 	}
 }
@@ -142,7 +142,8 @@ func (e *search) replayNode(r *rank) {
 // child is the node that an answer leads to, or nil.
 func (p *memoNode) child(a *answer) *memoNode {
 	for _, n := range p.children {
-		if b := &n.answer; a.which == b.which && a.value == b.value && a.open == b.open && a.err == b.err && slices.Equal(a.found, b.found) {
+		b := &n.answer
+		if a.which == b.which && a.value == b.value && a.open == b.open && slices.Equal(a.found, b.found) && (a.err == nil && b.err == nil || a.err == b.err) {
 			return n
 		}
 	}
@@ -224,14 +225,15 @@ func (e *search) ask(r *rank, q request) answer {
 		if r.memo == nil {
 			r.own = q
 			if !e.beginWait(r, &r.own) {
-				return e.endWait(r)
+				e.endWait(r)
+				return r.answer
 			}
 		} else {
 			r.memo.waitsFor, r.codeAt = q, r.memo
 			if !e.beginWait(r, &r.memo.waitsFor) {
-				a := e.endWait(r)
-				r.memo = r.memo.addChild(a)
-				return a
+				e.endWait(r)
+				r.memo = r.memo.addChild(r.answer)
+				return r.answer
 			}
 		}
 		r.suspend()
@@ -272,8 +274,9 @@ func (e *search) beginWait(r *rank, q *request) bool {
 }
 
 // endWait ends a rank's wait and makes its answer.
-func (e *search) endWait(r *rank) answer {
-	var a answer
+func (e *search) endWait(r *rank) {
+	a := &r.answer
+	*a = answer{}
 	if e.w.failed != nil {
 		a.err = e.w.peer()
 	}
@@ -303,7 +306,6 @@ func (e *search) endWait(r *rank) answer {
 		}
 	}
 	r.state = running
-	return a
 }
 
 // flushed returns the results of a flush, which the next call overwrites, and the number of
@@ -317,7 +319,9 @@ func (r *rank) flushed() ([]found, int) {
 			kept = append(kept, f)
 		}
 	}
-	slices.SortFunc(out, func(a, b found) int { return a.slot - b.slot })
+	if len(out) > 1 {
+		slices.SortFunc(out, func(a, b found) int { return a.slot - b.slot })
+	}
 	r.flushResults, r.results = out, kept
 	n, last := 0, uint64(0)
 	for _, o := range r.pending {

@@ -44,7 +44,7 @@ func (e *search) stepsOf(r *rank) bool {
 			continue
 		}
 		word := o.seg.key(o.Target, o.Disp+o.next)
-		if e.taken(o, word) {
+		if e.CPUFar && e.taken(o, word) {
 			continue
 		}
 		due := !stops && r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)
@@ -57,7 +57,7 @@ func (e *search) stepsOf(r *rank) bool {
 	}
 	switch r.state {
 	case flushing: // a fault had stopped it when its last operation took effect
-		if r.owes(r.seg, r.target) {
+		if len(e.Faults) == 0 || r.owes(r.seg, r.target) {
 			return must
 		}
 		e.state.step(r.id).Must = true

@@ -38,27 +38,27 @@ func (t *searchTransport) Issue(o rma.Operation) {
 		o.Data = slices.Clone(o.Data) // as it is now
 		r.record(action{t: t, op: o})
 	}
-	t.accept(o)
+	t.accept(&o)
 }
 
 // accept issues an operation, whole or in pieces.
-func (t *searchTransport) accept(o rma.Operation) {
+func (t *searchTransport) accept(o *rma.Operation) {
 	t.c.r.whole++
 	if o.Data == nil || t.e.Ascending {
 		t.issue(o)
 		return
 	}
-	part, all := o, o.Data
+	part, all := *o, o.Data
 	for n := (len(all) + pieces - 1) / pieces; len(all) > 0; {
 		part.Data, all = all[:min(n, len(all))], all[min(n, len(all)):]
-		t.issue(part)
+		t.issue(&part)
 		part.Disp += n
 		part.Slot += n
 	}
 }
 
 // issue issues an operation, or a piece of one.
-func (t *searchTransport) issue(o rma.Operation) {
+func (t *searchTransport) issue(o *rma.Operation) {
 	r, e := t.c.r, t.e
 	p := r.operation(o, t.s)
 	p.number, p.whole, p.ticks = r.issued, r.whole, e.ticks

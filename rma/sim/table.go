@@ -23,13 +23,14 @@ func (t *table) lookup(key uint64) (value *uint64, was bool) {
 	if key == 0 {
 		key = 1 // 0 marks an empty slot
 	}
-	if s := t.find(key); s.key == key {
+	s := t.find(key)
+	if s.key == key {
 		return &s.value, true
 	}
 	if t.used++; t.used*4 > len(t.slots)*3 {
 		t.grow()
+		s = t.find(key)
 	}
-	s := t.find(key)
 	s.key = key
 	return &s.value, false
 }
