@@ -40,7 +40,7 @@ func (e *search) stepsOf(r *rank) bool {
 	must := false
 	stops := len(e.Faults) > 0 && e.stops(r)
 	for i, o := range r.pending {
-		if blocked(r.pending[:i], o) || len(e.Faults) > 0 && e.lost(o) {
+		if i > 0 && blocked(r.pending[:i], o) || len(e.Faults) > 0 && e.lost(o) {
 			continue
 		}
 		word := o.seg.key(o.Target, o.Disp+o.next)
