@@ -17,7 +17,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	if ctx.Done() != nil {
 		return m.retry(ctx, k, m.try)
 	}
-	if err := m.take(k); err != nil {
+	if err := m.take(k); err != nil || !m.t.cfg.Shared {
 		return err
 	}
 	return m.drain()

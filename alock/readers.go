@@ -67,9 +67,6 @@ func (m *Mutex) count(n int64) error {
 
 // drain waits, as holder of the lock, until each count of readers has been 0.
 func (m *Mutex) drain() error {
-	if !m.t.cfg.Shared {
-		return nil
-	}
 	busy, _, err := m.occupied()
 	if err != nil || !busy {
 		return err

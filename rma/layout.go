@@ -16,7 +16,8 @@ type span struct {
 	mask    int     // len(classes)-1 if that is a power of two, else -1
 }
 
-// tableWords bounds the words that layout.updatable covers; each handle has a table.
+// tableWords bounds the words that layout.updatable and Window.may cover; each handle has a
+// table.
 const tableWords = 4096
 
 func newLayout(s *Spec) layout {

@@ -189,10 +189,11 @@ func (w *Window) GetFlush(target, disp int) (int64, error) {
 }
 
 // Peek is GetFlush of a word of one's own, for the places where every nanosecond
-// counts: it is inlined, and leaves an error to the next Flush.
+// counts: it is inlined, and leaves an error to the next Flush. A near or flag word it
+// reads at once, even if a Fence came before.
 func (w *Window) Peek(disp int) int64 {
-	if uint(disp) < w.flatWords {
-		return atomic.LoadInt64((*int64)(unsafe.Add(w.own, disp*8)))
+	if uint(disp) < uint(len(w.own)) {
+		return atomic.LoadInt64(&w.own[disp])
 	}
 	return w.peek(disp)
 }
@@ -305,6 +306,15 @@ const unflushed = -0x5ADF1A5B0B5E55ED
 // of it now; else nil. It is nil while operations are pending, which a Flush of that rank must
 // complete first, or an error is.
 func (w *Window) shared(target, disp int, a access) unsafe.Pointer {
+	i := uint(target) - w.first
+	if i < w.mates && uint(disp) < uint(len(w.may)) && w.may[disp]&a != 0 && w.far == 0 && w.err == nil {
+		return unsafe.Add(w.mem, uintptr(i)*w.stride)
+	}
+	return w.sharedFar(target, disp, a)
+}
+
+// sharedFar is shared but for the usual case.
+func (w *Window) sharedFar(target, disp int, a access) unsafe.Pointer {
 	if w.mem == nil || w.far != 0 || w.err != nil || uint(disp) >= w.words || w.cpu[w.layout.class(disp)]&a == 0 {
 		return nil
 	}

@@ -9,12 +9,11 @@ import (
 // belongs to one goroutine at a time.
 type Window struct {
 	// The near path on one node: rank t's words are at base + t*stride for t < flat.
-	base      unsafe.Pointer
-	stride    uintptr
-	flat      uint           // Size() when all ranks share memory and no error is pending, else 0
-	words     uint           // per rank
-	own       unsafe.Pointer // the caller's words, if flat
-	flatWords uint           // words, if flat
+	base   unsafe.Pointer
+	stride uintptr
+	flat   uint    // Size() when all ranks share memory and no error is pending, else 0
+	words  uint    // per rank
+	own    []int64 // the first of the caller's words, which Peek reads at once
 
 	err            error // first error since the last Flush; while there is one, flat is 0
 	all            uint  // flat without errors
@@ -29,6 +28,8 @@ type Window struct {
 	oversubscribed bool            // the node has more ranks than cores
 	mem            unsafe.Pointer  // parts of the node-mates, in the order of node.Ranks; nil when decorated
 	cpu            [Classes]access // what the CPU may do to a node-mate's words, by class
+	first, mates   uint            // in a job on several nodes: the node's ranks, if consecutive; else mates is 0
+	may            []access        // the same, of the first words: cpu of their classes
 	fences         fences
 	node           Node
 	spec           Spec
@@ -88,9 +89,37 @@ func New(c Config) *Window {
 	w.cpu = cpuAccess(&w.caps, len(w.node.Ranks) == w.size)
 	if c.Base != nil && len(w.node.Ranks) == w.size {
 		w.flat, w.all = uint(w.size), uint(w.size)
-		w.own, w.flatWords = unsafe.Add(w.base, uintptr(w.rank)*w.stride), w.words
+		w.setOwn(c.Spec.Words())
+	} else if c.Base != nil {
+		w.tabulate()
 	}
 	return w
+}
+
+// tabulate makes the short way to the words of node-mates in a job on several nodes. Peek
+// has one to the near and flag words that come first: no transport has an operation on them.
+func (w *Window) tabulate() {
+	ranks := w.node.Ranks
+	if n := len(ranks); n > 0 && ranks[n-1]-ranks[0] == n-1 {
+		w.first, w.mates = uint(ranks[0]), uint(n)
+	}
+	w.may = make([]access, min(w.words, tableWords))
+	for disp := range w.may {
+		w.may[disp] = w.cpu[w.layout.class(disp)]
+	}
+	n := 0
+	for n < len(w.may) {
+		if c := w.layout.class(n); c != Near && c != Flag {
+			break
+		}
+		n++
+	}
+	w.setOwn(n)
+}
+
+// setOwn lets Peek read the first n words of the caller at once.
+func (w *Window) setOwn(n int) {
+	w.own = unsafe.Slice((*int64)(unsafe.Add(w.mem, uintptr(w.node.index(w.rank))*w.stride)), n)
 }
 
 // Name is the window's name, as in its Spec.
@@ -121,7 +150,7 @@ func (w *Window) Free() error {
 		return fmt.Errorf("rma: window %q: %w", w.spec.Name, ErrFreed)
 	}
 	t := w.t
-	w.t, w.base, w.own, w.mem, w.flat, w.all, w.words, w.flatWords = nil, nil, nil, nil, 0, 0, 0, 0
+	w.t, w.base, w.own, w.mem, w.flat, w.all, w.words, w.may = nil, nil, nil, nil, 0, 0, 0, nil
 	return t.Free()
 }
 
