@@ -92,6 +92,15 @@
 // element; then one Put for an Add, one PutBulk to create in the slot, or Get of
 // FREE and then PutBulk and two Puts with one Flush to create in the heap.
 //
+// # Combined Adds
+//
+// With Config.Combine, ranks of a node that add to one key at once queue up in node memory.
+// The first of them makes one Add of the sum, at the cost above, and gives each other one the
+// value that it would have found; the others make no remote operation. An Add that meets no
+// other one costs four stores and two atomics of node memory more. The idea is that of cider,
+// section 4.2; combine.go says what is different for sums, and why it ends at the node. Add
+// is linearizable as without, but not lock-free: it waits for a rank of its node.
+//
 // # Differences from the paper
 //
 // The paper's elements are integers, inserted without asking whether they are

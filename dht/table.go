@@ -42,6 +42,10 @@ type Config struct {
 	// Locks guards volume v with lock v; nil means atomics alone. The table does not
 	// free it. A rank must not hold lock v when it works on volume v.
 	Locks lock.Table
+	// Combine lets the ranks of a node that add to one key at once do so by one Add. It pays
+	// where many ranks of a node add to few keys of other nodes. Such an Add waits for that of
+	// another rank, so a rank that is slow holds up ranks of its node.
+	Combine bool
 }
 
 func (c *Config) validate(size int) error {
@@ -145,6 +149,8 @@ type Table struct {
 	heap  int              // displacement of element 0, which is not one
 	rec   [slotWords]int64 // slot or element read last
 	elem  [elemWords]int64 // element written last
+
+	combiner *combiner // with Config.Combine
 }
 
 // New opens a table. Collective.
@@ -157,11 +163,22 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dht: %w", err)
 	}
-	return &Table{w: w, cfg: cfg, slots: spec.Base(slots), heap: spec.Base(heap) - elemWords}, nil
+	t := &Table{w: w, cfg: cfg, slots: spec.Base(slots), heap: spec.Base(heap) - elemWords}
+	if cfg.Combine {
+		if t.combiner, err = newCombiner(c); err != nil {
+			return nil, errors.Join(fmt.Errorf("dht: %w", err), w.Free())
+		}
+	}
+	return t, nil
 }
 
-// Free closes the table's window. Collective. It leaves Config.Locks open.
-func (t *Table) Free() error { return t.w.Free() }
+// Free closes the table's windows. Collective. It leaves Config.Locks open.
+func (t *Table) Free() error {
+	if t.combiner != nil {
+		return errors.Join(t.combiner.w.Free(), t.w.Free())
+	}
+	return t.w.Free()
+}
 
 // Volumes is the number of volumes.
 func (t *Table) Volumes() int { return t.cfg.Volumes }
@@ -213,6 +230,14 @@ func (t *Table) Insert(key, value int64) (bool, error) {
 // Add adds to the value of a key, wrapping around, and returns the value before. A
 // key that is absent is created as if with the value 0. Errors are as Insert's.
 func (t *Table) Add(key, addend int64) (int64, error) {
+	if t.combiner != nil && len(t.combiner.mates) > 1 {
+		return t.combine(key, addend)
+	}
+	return t.addDirectly(key, addend)
+}
+
+// addDirectly is Add without combining.
+func (t *Table) addDirectly(key, addend int64) (int64, error) {
 	if t.cfg.Locks != nil {
 		before, _, err := t.lockedCreate(key, addend, true)
 		return before, err

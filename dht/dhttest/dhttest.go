@@ -38,6 +38,10 @@ type Plan struct {
 	Faults  []sim.Fault
 	// Ascending is as in sim.Search.
 	Ascending bool
+	Combine   bool // as in dht.Config
+	Adds      bool // all operations are Adds
+	// Disturb, if not nil, decorates the Comm on which a rank opens the table.
+	Disturb func(c rma.Comm) rma.Comm
 
 	reopen bool // the table is opened for each execution
 }
@@ -121,12 +125,20 @@ type (
 	}
 )
 
+// kinds are the operations that are drawn from.
+func (p *Plan) kinds() string {
+	if p.Adds {
+		return "AAAAA"
+	}
+	return "IIAAL"
+}
+
 // calls draws the operations of a rank.
 func (p *Plan) calls(rank int) []call {
 	rng := rand.New(rand.NewPCG(p.Seed, uint64(rank)^0xD47))
 	out := make([]call, p.Calls)
 	for i := range out {
-		c := call{what: "IIAAL"[rng.IntN(5)], key: p.Keys[rng.IntN(len(p.Keys))]}
+		c := call{what: p.kinds()[rng.IntN(5)], key: p.Keys[rng.IntN(len(p.Keys))]}
 		if c.what != 'L' {
 			c.value = int64(rng.IntN(5) - 2)
 			if rng.IntN(4) == 0 {
@@ -274,7 +286,7 @@ type opened struct {
 
 // open opens the table, and its locks if it has any.
 func (p *Plan) open(c rma.Comm) (o opened, err error) {
-	cfg := dht.Config{Volumes: p.Volumes, Slots: p.Slots, Heap: p.Heap}
+	cfg := dht.Config{Volumes: p.Volumes, Slots: p.Slots, Heap: p.Heap, Combine: p.Combine}
 	if p.Info.Open != nil {
 		n := p.Volumes
 		if n == 0 {
@@ -285,6 +297,9 @@ func (p *Plan) open(c rma.Comm) (o opened, err error) {
 		}
 	}
 	o.locks = cfg.Locks
+	if p.Disturb != nil {
+		c = p.Disturb(c)
+	}
 	o.table, err = dht.New(c, cfg)
 	return o, err
 }
