@@ -19,10 +19,14 @@ func (t *Table) beat() error {
 	}
 	before := t.beaten
 	t.beaten = t.c.Now()
-	silence, err := t.alive.Beat()
-	if silence > t.cfg.Lease || before != 0 && t.beaten > before+t.cfg.Lease {
-		for b := t.busy; b != 0; b &= b - 1 {
-			t.all[bits.TrailingZeros64(b)].unsure = true
+	err := t.alive.Beat()
+	for b := t.busy; b != 0 && err == nil; b &= b - 1 {
+		k := &t.all[bits.TrailingZeros64(b)]
+		switch {
+		case before != 0 && t.beaten > before+t.cfg.Lease:
+			k.unsure = true
+		case k.shares && !k.unsure:
+			err = t.beatLocal(k, true)
 		}
 	}
 	return err
@@ -82,17 +86,7 @@ func (t *Table) mend(k *member, v int64) (bool, error) {
 func (t *Table) orphaned(k *member) (bool, error) {
 	for i := range t.c.Size() {
 		rank := (k.guess + i) % t.c.Size()
-		if rank == t.c.Rank() {
-			continue
-		}
-		state, err := t.part(rank, k.id)
-		if state != in || err != nil {
-			if err != nil {
-				return false, err
-			}
-			continue
-		}
-		if dead, err := t.alive.Dead(rank); !dead || err != nil {
+		if acts, err := t.acts(k, rank); acts || err != nil {
 			k.guess = rank
 			return false, err
 		}
@@ -100,11 +94,34 @@ func (t *Table) orphaned(k *member) (bool, error) {
 	return true, nil
 }
 
+// acts reports whether another rank has a part in a lock, does not wait, and lives; or ranks of a
+// node do, whose local lock is at the rank.
+func (t *Table) acts(k *member, rank int) (bool, error) {
+	if rank != t.c.Rank() {
+		state, err := t.part(rank, k.id)
+		if err != nil {
+			return false, err
+		}
+		if state == in {
+			if dead, err := t.alive.Dead(rank); !dead || err != nil {
+				return true, err
+			}
+		}
+	}
+	held, dead, err := t.nodeHas(k.id, rank)
+	return held && !dead, err
+}
+
 // missing reports whether a lock waits for an entry that will not be written: a rank with a part
 // in it has died, or no other has one.
 func (t *Table) missing(k *member) (bool, error) {
 	others := false
 	for rank := range t.c.Size() {
+		held, dead, err := t.nodeHas(k.id, rank)
+		if dead || err != nil {
+			return dead, err
+		}
+		others = others || held
 		if rank == t.c.Rank() {
 			continue
 		}
@@ -137,14 +154,7 @@ func (t *Table) part(rank, id int) (int64, error) {
 		}
 	}
 	clear(t.parts)
-	if t.near == nil || err != nil || state == in {
-		return state, err
-	}
-	held, err := t.near.GetFlush(rank, t.localAt(id)+localHeld)
-	if err == nil && heldHeld.Get(held) != 0 && heldLock.Get(held) == int64(id) {
-		state = in
-	}
-	return state, reachable(err)
+	return state, err
 }
 
 // gone reports whether the rank whose name is the reset id has died: another rank resets the

@@ -30,11 +30,10 @@ type Config struct {
 	// method of the table; 0 means 25 ms, less than 0 for ever: then no rank may die. After two leases
 	// others take it for dead, as after the 50 ms of the public code.
 	Lease int64
-	// Policy says how the ranks of a node share a lock; the default is None. With another one
-	// the ranks of a node live and die together.
+	// Policy says how the ranks of a node share a lock; the default is None.
 	Policy Policy
 	Bound  int // hand-overs inside a node in a row with LocalBound; 0 means 4
-	// LocalLocks is the number of local locks of a node, of 40 bytes each; 0 means 131,072. If
+	// LocalLocks is the number of local locks of a node, of 48 bytes each; 0 means 131,072. If
 	// the table has more, ranks may miss their local lock, and go to the queue by themselves.
 	LocalLocks int
 	StampBits  int // of a timestamp in microseconds, 2 to 16; 0 means 16

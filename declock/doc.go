@@ -36,11 +36,12 @@
 //	STATE    near   the same                         lock, state, holders, hand-overs
 //	QUEUE    near   the same                         first and last rank that waits
 //	HELD     near   the same                         the node has the lock; earliest remote stamp
+//	BEAT     near   the same                         when one that has it said last that it lives
 //	WANT     near   each rank, Held of them          mode, stamp, next in the list
 //	WAKE     near   each rank, Held of them          how a rank that waits goes on
 //	SYNC     far    host 0                           Synchronise: section 5.3
 //
-// A local lock takes 40 bytes, Config.LocalLocks of them at most 5 MB a node.
+// A local lock takes 48 bytes, Config.LocalLocks of them at most 6 MB a node.
 //
 // # Resets
 //
@@ -55,8 +56,12 @@
 // for two leases is taken for dead, if others want a lock that it has. Its Unlock then returns
 // lock.ErrLeaseLost, and the next holder's Lock lock.ErrOwnerDied. Safety rests on time as in any
 // lease: an operation takes effect within a lease of the moment at which the rank has looked at
-// its clock. Config.Detector replaces the heartbeats. With a hierarchy the ranks of a node live
-// and die together: one that lives shows that all do.
+// its clock. Config.Detector replaces the heartbeats.
+//
+// With a hierarchy a rank may die alone, as the holder, as one that waits, or with the mutex of a
+// local lock. Those that have a lock in a local lock write the time into its BEAT. If that stays
+// the same for two leases, others reset the lock, and the ranks of the node use the local
+// lock no more: they go to the queue by themselves (docs/decisions/0024-lone-deaths.md).
 //
 // # Where it differs from the paper
 //

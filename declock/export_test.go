@@ -29,7 +29,7 @@ func (t *Table) Bytes() (central, node int) {
 
 // Listed is the number of ranks of the node that wait in the list of a lock's local lock.
 func (t *Table) Listed(id int) (n int, err error) {
-	r, err := t.lockLocal(id)
+	r, _, err := t.lockLocal(id)
 	if err != nil {
 		return 0, err
 	}
@@ -38,5 +38,8 @@ func (t *Table) Listed(id int) (n int, err error) {
 		w, err = t.want(at)
 		at = wantNext.Get(w)
 	}
-	return n, firstError(err, func() error { return t.unlockLocal(&r) })
+	if err == nil {
+		err = t.unlockLocal(&r)
+	}
+	return n, err
 }

@@ -30,27 +30,40 @@ const (
 // acquireInNode takes the lock, and has it for a lease from its return on.
 func (t *Table) acquireInNode(k *member) error {
 	for {
-		if err := t.fails(t.acquireLocal(k)); err != nil || k.alone || !t.late(k) {
+		if err := t.fails(t.acquireLocal(k)); err != nil {
 			return err
 		}
-		if err := t.beat(); err != nil {
+		if got, err := t.confirm(k); got || err != nil {
 			return err
 		}
-		r, err := t.lockLocal(k.id)
-		if err != nil {
-			return err
-		}
-		current := t.current(&r, k)
-		if err := t.unlockLocal(&r); err != nil || current {
-			return err
-		}
-		// Other nodes have taken this one for dead.
-		k.unsure = true
-		if err := t.releaseLocal(k); err != nil && !errors.Is(err, lock.ErrLeaseLost) {
-			return err
-		}
-		k.unsure = false
 	}
+}
+
+// confirm reports whether a rank has the lock for a lease from now on: if it is late, other nodes
+// may have taken this one for dead.
+func (t *Table) confirm(k *member) (bool, error) {
+	if k.alone {
+		return t.keeps(k)
+	}
+	if !t.late(k) {
+		return true, nil
+	}
+	k.unsure = true
+	if err := t.beat(); err != nil {
+		return false, err
+	}
+	held, err := t.near.GetFlush(t.localRank(k.id), t.localAt(k.id)+localHeld)
+	if err != nil {
+		return false, err
+	}
+	if current, err := t.renew(k, held); current || err != nil {
+		return current, err
+	}
+	if err := t.releaseLocal(k); err != nil && !errors.Is(err, lock.ErrLeaseLost) {
+		return false, err
+	}
+	k.unsure, k.shares = false, false
+	return false, nil
 }
 
 // acquireLocal is the left of Figure 10 (F10:1).
@@ -58,25 +71,31 @@ func (t *Table) acquireLocal(k *member) error {
 	if err := t.beat(); err != nil {
 		return err
 	}
-	k.stamp = t.stamp()
-	r, err := t.lockLocal(k.id)
+	k.alone, k.stamp = false, t.stamp()
+	r, ok, err := t.lockLocal(k.id)
 	if err != nil {
 		return err
 	}
+	if !ok {
+		return t.goAlone(k)
+	}
 	switch {
 	case r.other(k.id):
-		k.alone = true
 		if err := t.unlockLocal(&r); err != nil {
 			return err
 		}
-		return t.acquire(k)
+		return t.goAlone(k)
 	case stateKind.Get(r.state) == localFree:
-		r.become(k.id, localBusy, 0)
-		if err := t.unlockLocal(&r); err != nil {
+		if err := t.takes(&r, k); err != nil {
 			return err
 		}
 		return t.lead(k)
-	case t.joins(&r, k): // F10:4 F10:5
+	}
+	joined, err := t.joins(&r, k) // F10:4 F10:5
+	if err != nil {
+		return err
+	}
+	if joined {
 		return t.unlockLocal(&r)
 	}
 	if k.mode == lock.Exclusive && r.is(k.id, localShared) || k.mode == lock.Shared { // F10:7 F10:8
@@ -97,6 +116,21 @@ func (t *Table) acquireLocal(k *member) error {
 	return t.sleep(k)
 }
 
+// goAlone takes the lock without the local lock.
+func (t *Table) goAlone(k *member) error {
+	k.alone, k.shares = true, false
+	return t.acquire(k)
+}
+
+// takes has this rank take the lock for the node, and lets the mutex go.
+func (t *Table) takes(r *local, k *member) error {
+	r.become(k.id, localBusy, 0)
+	if err := t.shares(k); err != nil {
+		return err
+	}
+	return t.unlockLocal(r)
+}
+
 // timed reports whether the policy looks at timestamps.
 func (t *Table) timed() bool { return t.cfg.Policy == TaskFair || t.cfg.Policy == PhaseFair }
 
@@ -111,28 +145,22 @@ func (t *Table) close(r *local) {
 // others than by timestamps are phase-fair between readers and writers. The paper's readers
 // always may; then a writer of another node waits for ever if readers keep coming, as none of
 // them waits, and none prefetches its stamp.
-func (t *Table) joins(r *local, k *member) bool {
+func (t *Table) joins(r *local, k *member) (bool, error) {
 	if k.mode != lock.Shared || !r.is(k.id, localShared) || t.timed() && !t.mayPass(r, k.stamp) {
-		return false
+		return false, nil
 	}
 	if t.cfg.Policy != LocalPrefer && statePasses.Get(r.state) >= int64(4*len(t.c.Node().Ranks)) {
-		return false
+		return false, nil
 	}
-	if k.unsure && !t.current(r, k) {
-		return false
+	if k.unsure || !t.fresh(r.beat) {
+		if current, err := t.renew(k, r.held); !current || err != nil {
+			return false, err
+		}
 	}
 	r.add(1)
 	r.passed()
 	k.died = heldDied.Get(r.held) != 0
-	return true
-}
-
-// current reports whether the node has the lock still: other nodes may have taken it for dead.
-func (t *Table) current(r *local, k *member) bool {
-	v, err := t.locks.GetFlush(k.home, k.disp)
-	current := err == nil && v&t.header.state == t.header.epoch.With(0, heldEpoch.Get(r.held))
-	k.unsure = k.unsure && !current
-	return current
+	return true, t.shares(k)
 }
 
 // mayPass reports whether the policy hands the lock over to a rank of the node that has a stamp.
@@ -151,22 +179,57 @@ func (t *Table) mayPass(r *local, stamp int64) bool {
 
 // sleep waits in the list of a local lock (F10:10).
 func (t *Table) sleep(k *member) error {
+	me, at := t.c.Rank(), t.wakeAt(k.slot)
+	still := wakeLock.With(asleep, int64(k.id))
 	for {
-		v, woken, err := t.near.AwaitUntil(t.c.Rank(), t.wakeAt(k.slot), rma.NotEqual(asleep), t.until())
+		v, woken, err := t.near.AwaitUntil(me, at, rma.NotEqual(still), t.until())
+		if err == nil && (!woken || t.alive != nil) {
+			err = t.beat()
+		}
 		switch {
 		case err != nil:
 			return err
 		case !woken:
-			if err := t.beat(); err != nil {
+			if quiet, err := t.silent(k.id, t.localRank(k.id)); !quiet || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if err := t.breaks(t.localRank(k.id), t.localAt(k.id)); err != nil {
 				return err
 			}
-		case v == wakeQueues: // F10:12
+			return t.goAlone(k)
+		case wakeLock.Get(v) != int64(k.id): // of a rank that was taken for dead
+			if _, err := t.near.CompareAndSwapFlush(still, v, me, at); err != nil {
+				return err
+			}
+		case wakeHow.Get(v) == wakeQueues: // F10:12
+			if err := t.shares(k); err != nil {
+				return err
+			}
 			return t.lead(k)
 		default:
-			k.died = v == wakeTold
-			return nil
+			k.died = wakeHow.Get(v) == wakeTold
+			return t.woken(k)
 		}
 	}
+}
+
+// woken is for a rank that is given the lock in its node.
+func (t *Table) woken(k *member) error {
+	if t.alive == nil {
+		return nil
+	}
+	beat, err := t.near.GetFlush(t.localRank(k.id), t.localAt(k.id)+localBeat)
+	if err != nil {
+		return err
+	}
+	if !t.fresh(beat) {
+		k.unsure = true
+		return nil
+	}
+	return t.shares(k)
 }
 
 // lead takes the lock for the node (F10:12 to F10:18).
@@ -179,8 +242,15 @@ func (t *Table) lead(k *member) error {
 
 // leads notes that the node has the lock, and shares it.
 func (t *Table) leads(k *member) error {
-	r, err := t.lockLocal(k.id)
+	r, ok, err := t.lockLocal(k.id)
 	if err != nil {
+		return err
+	}
+	if !ok { // it has the lock by itself
+		k.alone, k.shares = true, false
+		return nil
+	}
+	if err := t.shares(k); err != nil {
 		return err
 	}
 	r.state &^= statePasses.Mask()
@@ -193,7 +263,7 @@ func (t *Table) leads(k *member) error {
 		r.held = heldStamp.With(heldStamped.With(r.held, 1), k.remote.stamp)
 	}
 	if k.mode == lock.Shared {
-		if err := t.share(&r); err != nil {
+		if err := t.share(&r, k); err != nil {
 			return err
 		}
 	}
@@ -205,7 +275,7 @@ func (t *Table) leads(k *member) error {
 
 // share lets readers in that wait (F10:16 F10:17): task-fair up to the first writer, or the
 // first reader that is younger than a rank of another node; else all.
-func (t *Table) share(r *local) error {
+func (t *Table) share(r *local, k *member) error {
 	before := int64(0)
 	for at := queueHead.Get(r.queue); at != 0; {
 		w, err := t.want(at)
@@ -225,7 +295,7 @@ func (t *Table) share(r *local) error {
 			return err
 		}
 		r.add(1)
-		if err := t.wake(at, t.holds(r)); err != nil {
+		if err := t.wake(k.id, at, t.holds(r)); err != nil {
 			return err
 		}
 		at = next
@@ -249,9 +319,12 @@ func (t *Table) releaseLocal(k *member) error {
 	if k.alone {
 		return t.release(k)
 	}
-	r, err := t.lockLocal(k.id)
+	r, ok, err := t.lockLocal(k.id)
 	if err != nil {
 		return err
+	}
+	if !ok {
+		return t.leaveBroken(k)
 	}
 	if stateHolders.Get(r.state) > 1 { // F10:21 to F10:23
 		r.add(-1)
@@ -285,11 +358,11 @@ func (t *Table) handOver(r *local, k *member) (bool, error) {
 	}
 	r.become(k.id, holdsMode(k.mode), 1)
 	r.passed()
-	if err := t.wake(at, t.holds(r)); err != nil {
+	if err := t.wake(k.id, at, t.holds(r)); err != nil {
 		return false, err
 	}
 	if k.mode == lock.Shared {
-		return true, t.share(r)
+		return true, t.share(r, k)
 	}
 	return true, nil
 }
@@ -330,8 +403,8 @@ func (t *Table) letGo(r *local, k *member) error {
 		return err
 	}
 	lost := t.release(k)
-	next, err := t.lockLocal(k.id)
-	if err == nil {
+	next, ok, err := t.lockLocal(k.id)
+	if err == nil && ok {
 		err = t.nextLeads(&next, k)
 	}
 	if err != nil {
@@ -354,7 +427,7 @@ func (t *Table) nextLeads(r *local, k *member) error {
 	if err := t.remove(r, before, at); err != nil {
 		return err
 	}
-	if err := t.wake(at, wakeQueues); err != nil {
+	if err := t.wake(k.id, at, wakeQueues); err != nil {
 		return err
 	}
 	return t.unlockLocal(r)
@@ -366,38 +439,62 @@ func (t *Table) tryLocal(k *member) (got bool, v int64, err error) {
 		return false, 0, err
 	}
 	k.alone, k.stamp = false, t.stamp()
-	r, err := t.lockLocal(k.id)
+	r, ok, err := t.lockLocal(k.id)
 	if err != nil {
 		return false, 0, err
 	}
-	switch {
-	case r.other(k.id):
+	if !ok {
+		k.alone = true
+		return t.try(k)
+	}
+	if r.other(k.id) {
 		k.alone = true
 		if err := t.unlockLocal(&r); err != nil {
 			return false, 0, err
 		}
 		return t.try(k)
-	case t.joins(&r, k):
-		return true, 0, t.unlockLocal(&r)
-	case stateKind.Get(r.state) != localFree:
-		if err := t.unlockLocal(&r); err != nil {
-			return false, 0, err
-		}
-		v, err := t.locks.GetFlush(k.home, k.disp)
-		return false, v, err
 	}
-	r.become(k.id, localBusy, 0)
+	if stateKind.Get(r.state) == localFree {
+		return t.tryLead(&r, k)
+	}
+	joined, err := t.joins(&r, k)
+	if err != nil {
+		return false, 0, err
+	}
 	if err := t.unlockLocal(&r); err != nil {
 		return false, 0, err
 	}
-	got, v, err = t.try(k)
-	if got || err != nil {
-		return got, v, firstError(err, func() error { return t.leads(k) })
+	if joined {
+		if got, err = t.confirm(k); got || err != nil {
+			return got, 0, err
+		}
 	}
-	if r, err = t.lockLocal(k.id); err != nil {
+	v, err = t.locks.GetFlush(k.home, k.disp)
+	return false, v, err
+}
+
+// tryLead tries to take the lock for the node.
+func (t *Table) tryLead(r *local, k *member) (got bool, v int64, err error) {
+	if err := t.takes(r, k); err != nil {
+		return false, 0, err
+	}
+	got, v, err = t.try(k)
+	if err != nil {
 		return false, v, err
 	}
-	return false, v, t.nextLeads(&r, k)
+	if got {
+		if err := t.leads(k); err != nil {
+			return false, v, err
+		}
+		got, err = t.confirm(k)
+		return got, v, err
+	}
+	k.shares = false
+	next, ok, err := t.lockLocal(k.id)
+	if !ok || err != nil {
+		return false, v, err
+	}
+	return false, v, t.nextLeads(&next, k)
 }
 
 // fails notes an error that leaves a local lock in an unknown state. A later Lock of the rank would
@@ -407,12 +504,4 @@ func (t *Table) fails(err error) error {
 		t.failed = err
 	}
 	return err
-}
-
-// firstError is err, or what f returns.
-func firstError(err error, f func() error) error {
-	if err != nil {
-		return err
-	}
-	return f()
 }

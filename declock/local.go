@@ -10,15 +10,23 @@ import (
 // This file and hierarchy.go are section 5: the ranks of a node share a local lock, and one of
 // them at a time acts for the node in the queue of the memory node.
 
-// A local lock is five near words of the node: a mutex of tickets, and what it guards. One
-// serves one lock at a time; a rank that finds it in use for another goes to the queue by itself.
+// A local lock is six near words of the node: a mutex of tickets, what it guards, and a sign of
+// life. One serves one lock at a time; a rank that finds it in use for another goes to the queue by
+// itself. So do all once a rank has died in it: see broken.go.
 const (
 	localTicket = iota
 	localTurn
 	localState
 	localQueue
 	localHeld
+	localBeat
 	localWords
+)
+
+// The mutex: a rank that finds the local lock broken takes no turn.
+var (
+	ticketNext   = rma.Field{Name: "next", Shift: 0, Bits: 62}
+	ticketBroken = rma.Field{Name: "broken", Shift: 62, Bits: 1}
 )
 
 // The state of a local lock: Figure 9, right.
@@ -62,6 +70,11 @@ var (
 	wantStamp = rma.Field{Name: "stamp", Shift: 22, Bits: 16}
 )
 
+var (
+	wakeHow  = rma.Field{Name: "how", Shift: 0, Bits: 2}
+	wakeLock = rma.Field{Name: "lock", Shift: 2, Bits: 32}
+)
+
 const (
 	asleep     int64 = iota
 	wakeHolds        // the rank holds the lock
@@ -74,13 +87,14 @@ func nearSpec(count, held int) rma.Spec {
 	return rma.Spec{Name: "declock nodes", Regions: []rma.Region{
 		{Count: held, Words: []rma.Word{
 			{Name: "WANT", Class: rma.Near, Fields: []rma.Field{wantNext, wantMode, wantStamp}},
-			{Name: "WAKE", Class: rma.Near},
+			{Name: "WAKE", Class: rma.Near, Fields: []rma.Field{wakeHow, wakeLock}},
 		}},
 		{Count: count, Words: []rma.Word{
-			{Name: "TICKET", Class: rma.Near}, {Name: "TURN", Class: rma.Near},
+			{Name: "TICKET", Class: rma.Near, Fields: []rma.Field{ticketNext, ticketBroken}}, {Name: "TURN", Class: rma.Near},
 			{Name: "STATE", Class: rma.Near, Fields: []rma.Field{stateLock, stateKind, stateHolders, statePasses}},
 			{Name: "QUEUE", Class: rma.Near, Fields: []rma.Field{queueHead, queueTail}},
 			{Name: "HELD", Class: rma.Near, Fields: []rma.Field{heldLock, heldEpoch, heldHeld, heldDied, heldRepaired, heldStamped, heldStamp}},
+			{Name: "BEAT", Class: rma.Near, Fields: []rma.Field{beatSure, beatTime}},
 		}},
 	}}
 }
@@ -93,9 +107,9 @@ func localCount(cfg *Config, n rma.Node, ranks int) int {
 
 // A local is a local lock as its holder of the mutex has it.
 type local struct {
-	rank, disp         int
-	ticket             int64
-	state, queue, held int64
+	rank, disp               int
+	ticket                   int64
+	state, queue, held, beat int64
 }
 
 // localAt is the place of a lock's local lock at a rank, of this node or another.
@@ -104,25 +118,32 @@ func (t *Table) localAt(id int) int { return 2*t.cfg.Held + id%t.perRank*localWo
 func (t *Table) wantAt(slot int) int { return 2 * slot }
 func (t *Table) wakeAt(slot int) int { return 2*slot + 1 }
 
-// lockLocal takes the mutex of a local lock (F10:2 F10:3).
-func (t *Table) lockLocal(id int) (r local, err error) {
-	if t.failed != nil {
-		return r, t.failed
-	}
+// localRank is the rank of this node that has a lock's local lock.
+func (t *Table) localRank(id int) int {
 	node := t.c.Node().Ranks
-	r.rank, r.disp = node[id/t.perRank%len(node)], t.localAt(id)
-	if r.ticket, err = t.near.FetchAndOpFlush(1, r.rank, r.disp+localTicket, rma.Sum); err != nil {
-		return r, err
+	return node[id/t.perRank%len(node)]
+}
+
+// lockLocal takes the mutex of a local lock (F10:2 F10:3). It reports false if the local lock is
+// broken: then the caller has nothing.
+func (t *Table) lockLocal(id int) (r local, ok bool, err error) {
+	if t.failed != nil {
+		return r, false, t.failed
 	}
-	if _, err = t.near.Await(r.rank, r.disp+localTurn, rma.Equal(r.ticket)); err != nil {
-		return r, err
+	r.rank, r.disp = t.localRank(id), t.localAt(id)
+	if r.ticket, err = t.near.FetchAndOpFlush(1, r.rank, r.disp+localTicket, rma.Sum); err != nil {
+		return r, false, reachable(err)
+	}
+	if ok, err = t.turn(&r); !ok || err != nil {
+		return r, false, err
 	}
 	state, queue, held := t.near.Get(r.rank, r.disp+localState), t.near.Get(r.rank, r.disp+localQueue), t.near.Get(r.rank, r.disp+localHeld)
+	beat := t.near.Get(r.rank, r.disp+localBeat)
 	if err = t.near.Flush(r.rank); err != nil {
-		return r, err
+		return r, false, err
 	}
-	r.state, r.queue, r.held = t.near.Value(state), t.near.Value(queue), t.near.Value(held)
-	return r, nil
+	r.state, r.queue, r.held, r.beat = t.near.Value(state), t.near.Value(queue), t.near.Value(held), t.near.Value(beat)
+	return r, true, nil
 }
 
 // unlockLocal writes a local lock back and lets the mutex go (F10:18).
@@ -171,7 +192,7 @@ func (t *Table) append(r *local, k *member) error {
 	me := t.client(k) + 1
 	want := wantStamp.With(wantMode.With(0, int64(k.mode)), k.stamp)
 	t.near.Put(want, t.c.Rank(), t.wantAt(k.slot))
-	t.near.Put(asleep, t.c.Rank(), t.wakeAt(k.slot))
+	t.near.Put(wakeLock.With(asleep, int64(k.id)), t.c.Rank(), t.wakeAt(k.slot))
 	if err := t.near.Flush(t.c.Rank()); err != nil {
 		return err
 	}
@@ -203,9 +224,9 @@ func (t *Table) link(at, next int64) error {
 	return t.near.PutFlush(wantNext.With(w, next), int((at-1)/maxHeld), t.wantAt(int((at-1)%maxHeld)))
 }
 
-// wake tells a rank that waits how it goes on.
-func (t *Table) wake(at, how int64) error {
-	return t.near.PutFlush(how, int((at-1)/maxHeld), t.wakeAt(int((at-1)%maxHeld)))
+// wake tells a rank that waits for a lock how it goes on.
+func (t *Table) wake(id int, at, how int64) error {
+	return t.near.PutFlush(wakeLock.With(how, int64(id)), int((at-1)/maxHeld), t.wakeAt(int((at-1)%maxHeld)))
 }
 
 // remove takes the rank behind before, or the first for 0, from the list.

@@ -102,7 +102,7 @@ func (t *Table) emptied(k *member, rank int) (lost, mine bool, err error) {
 				continue
 			}
 			var dead bool
-			if dead, mine, err = t.deadInReset(k, rank); err != nil {
+			if dead, mine, err = t.deadInReset(k, rank, t.alive.Dead); err != nil {
 				return false, false, err
 			}
 			if dead {
@@ -121,24 +121,31 @@ func (t *Table) letGoBy(k *member, rank int) (lost, mine bool, err error) {
 	mask := heldHeld.Mask() | heldLock.Mask()
 	for mine = true; mine; {
 		v, err := t.near.GetFlush(rank, at)
-		if err != nil || v&mask != heldLock.With(heldHeld.Mask(), int64(k.id)) {
-			return err != nil, true, reachable(err)
+		if err == nil && v&mask != heldLock.With(heldHeld.Mask(), int64(k.id)) {
+			return false, true, nil
 		}
-		_, changed, err := t.near.AwaitUntil(rank, at, rma.NotEqual(v&mask).In(mask), t.until())
+		changed := false
+		if err == nil {
+			_, changed, err = t.near.AwaitUntil(rank, at, rma.NotEqual(v&mask).In(mask), t.until())
+		} else if unreachable(err) { // ranks of its node may live, and have the lock for a lease
+			err = nil
+			t.c.Sleep(t.cfg.Lease)
+		}
 		if err != nil || changed {
-			return err != nil, true, reachable(err)
+			return false, true, err
 		}
+		silent := func(rank int) (bool, error) { return t.silent(k.id, rank) }
 		var dead bool
-		if dead, mine, err = t.deadInReset(k, rank); dead || err != nil {
+		if dead, mine, err = t.deadInReset(k, rank, silent); dead || err != nil {
 			return true, true, err
 		}
 	}
 	return false, mine, nil
 }
 
-// deadInReset beats, and reports whether a rank is dead, and whether the reset is still the
-// caller's.
-func (t *Table) deadInReset(k *member, rank int) (dead, mine bool, err error) {
+// deadInReset beats, and reports whether a rank is dead, or what its node has, and whether the reset
+// is still the caller's.
+func (t *Table) deadInReset(k *member, rank int, gone func(int) (bool, error)) (dead, mine bool, err error) {
 	if err := t.beat(); err != nil {
 		return false, false, err
 	}
@@ -147,10 +154,10 @@ func (t *Table) deadInReset(k *member, rank int) (dead, mine bool, err error) {
 		return false, false, err
 	}
 	for later := rank + 1; later < t.c.Size() && err == nil; later++ { // so that each takes no two leases
-		_, err = t.alive.Dead(later)
+		_, err = gone(later)
 	}
 	if err == nil {
-		dead, err = t.alive.Dead(rank)
+		dead, err = gone(rank)
 	}
 	return dead, true, err
 }
@@ -246,6 +253,11 @@ func (t *Table) inherit() error {
 	}
 	was := append([]int64(nil), t.parts...)
 	clear(t.parts)
+	if t.near != nil {
+		if err := t.inheritLocal(); err != nil {
+			return err
+		}
+	}
 	t.c.Sleep(2 * t.cfg.Lease)
 	for slot, v := range was {
 		if partState.Get(v) == out {

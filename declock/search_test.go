@@ -194,3 +194,42 @@ func TestSearchMany(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchLoneDeaths: a rank dies at any step, while the other of its node lives and wants the
+// lock, and so does a rank of another node.
+func TestSearchLoneDeaths(t *testing.T) {
+	executions := int64(1500)
+	if locktest.Quick() {
+		executions = 150
+	}
+	small := params{"LEASE": "1us", "CAPACITY": "4", "VERSION": "2", "EPOCH": "2", "STAMP": "3"}
+	for _, policy := range []string{"ts-tf", "ts-pf", "local"} {
+		p := params{"POLICY": policy}
+		for name, value := range small {
+			p[name] = value
+		}
+		for _, k := range []struct {
+			name string
+			plan check.Plan
+		}{
+			{"2+1", check.Plan{Ranks: 3, Acquires: 2, Writers: check.Mixed, Ticks: 100, Crashes: 1, Guard: true}},
+			{"2+2, tries", check.Plan{Ranks: 4, Acquires: 3, Writers: check.Mixed, Ticks: 150, Crashes: 2, Tries: true}},
+			{"2+2, successors", check.Plan{Ranks: 4, Acquires: 2, Writers: check.Mixed, Ticks: 250, Crashes: 2, Rejoins: 2, Guard: true}},
+		} {
+			k.plan.Topology, k.plan.MaxDelay = machine(t, "node:2 core:2"), 1
+			for _, explore := range []struct {
+				name string
+				s    sim.Scheduler
+			}{{"random", sim.Random(1, 0, executions)}, {"pct", sim.PCT(1, 3, 0, executions)}} {
+				t.Run(policy+"/"+k.name+"/"+explore.name, func(t *testing.T) {
+					t.Parallel()
+					k.plan.MaxSteps = 1_000_000
+					r := search(t, k.plan, p, explore.s)
+					if r.Stats.OutOfTicks > 0 {
+						t.Errorf("in %d executions ranks wait for ever", r.Stats.OutOfTicks)
+					}
+				})
+			}
+		}
+	}
+}

@@ -69,8 +69,8 @@ func (t *Table) prefetch(k *member, exclusive bool) error {
 	if !found.known {
 		return nil
 	}
-	r, err := t.lockLocal(k.id)
-	if err != nil {
+	r, ok, err := t.lockLocal(k.id)
+	if !ok || err != nil {
 		return err
 	}
 	if heldHeld.Get(r.held) != 0 && heldLock.Get(r.held) == int64(k.id) && heldEpoch.Get(r.held) == q.epoch && heldStamped.Get(r.held) == 0 {

@@ -24,6 +24,7 @@ type Table struct {
 	failed  error       // of the transport, while the rank had the mutex of a local lock
 	near    *rma.Window // local locks; nil without a hierarchy
 	perRank int         // local locks at each rank
+	quiet   []quiet     // by rank
 	offset  int64       // of timestamps from the rank's clock
 
 	busy  uint64 // members in use, a bit each
@@ -52,6 +53,7 @@ type member struct {
 	died           bool  // a holder before may have died
 	unsure         bool  // the rank was silent for a lease while it had a part in the lock
 	alone          bool  // it is in the queue by itself, though there is a hierarchy
+	shares         bool  // in what the node has of the lock, or does for it
 	stamp          int64 // when the acquire began
 	remote         remote
 	guess          int // a rank that lived, and had a part in the lock, when this rank looked
@@ -100,12 +102,13 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		return nil, err
 	}
 	if t.alive = cfg.Detector; t.alive == nil && cfg.Lease > 0 {
-		if t.alive, err = NewHeartbeats(c, cfg.Lease, cfg.Policy != None); err != nil {
+		if t.alive, err = NewHeartbeats(c, cfg.Lease); err != nil {
 			return nil, err
 		}
 	}
 	if cfg.Policy != None {
 		t.perRank = localCount(&cfg, c.Node(), c.Size())
+		t.quiet = make([]quiet, c.Size())
 		if t.near, err = c.Allocate(nearSpec(t.perRank, cfg.Held)); err != nil {
 			return nil, err
 		}
