@@ -160,6 +160,9 @@ figures: ## docs/figures and their tables anew, in virtual time
 guide: ## the table of docs/guide.md anew: which lock for which job, in virtual time; half a minute
 	CGO_ENABLED=0 $(GO) test -count=1 -run TestGuideTable ./cmd/rmalock -args -update
 
+site: ## the pages as a site, in bin/site
+	CGO_ENABLED=0 $(GO) run ./internal/site bin/site
+
 papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtual time; a quarter of an hour
 	bin/rmalock papers --quick --markdown > docs/papers.md.new; mv docs/papers.md.new docs/papers.md
 
