@@ -21,6 +21,9 @@ const (
 	mostWords        // of a lock
 )
 
+// A worded workload wants words of data at each lock: Visit.Words.
+type worded interface{ words() int }
+
 // visitor is one rank in mode clients.
 type visitor struct {
 	c      rma.Comm
@@ -33,6 +36,7 @@ type visitor struct {
 	byLock lockSamples
 
 	next     Visit
+	buf      []int64 // of Visit.Words
 	shared   bool    // the lock has a shared mode
 	visits   int64   // since begin
 	acquires int64   // in them
@@ -58,7 +62,12 @@ func newVisitor(c, locks rma.Comm, lck *Lock, cfg *Config) (*visitor, error) {
 	if cfg.Rate > 0 {
 		v.gapNs = float64(c.Size()) / cfg.Rate * 1e9
 	}
-	if v.data, err = newGuarded(c, table, mostWords); err != nil {
+	each := mostWords
+	if w, ok := cfg.Workload.(worded); ok {
+		each += w.words()
+		v.buf = make([]int64, w.words())
+	}
+	if v.data, err = newGuarded(c, table, each); err != nil {
 		return nil, err
 	}
 	node, ranks := c.Node(), lock.HostsOf(table) == rma.Ranks
@@ -301,7 +310,28 @@ func (v *visitor) work() error {
 			}
 		}
 	}
+	if err := v.transfer((*rma.Window).GetBulk, false); err != nil {
+		return err
+	}
 	compute(v.c, v.cfg, v.next.Inside.Nanoseconds())
+	return v.transfer((*rma.Window).PutBulk, true)
+}
+
+// transfer reads or writes the visit's words at each lock, or at exclusive ones.
+func (v *visitor) transfer(do func(w *rma.Window, b []int64, host, disp int), exclusive bool) error {
+	if v.next.Words == 0 {
+		return nil
+	}
+	for _, a := range v.next.Locks {
+		if exclusive && a.Mode == lock.Shared {
+			continue
+		}
+		host, disp := v.data.word(a.Lock, mostWords)
+		do(v.data.w, v.buf[:v.next.Words], host, disp)
+		if err := v.data.w.Flush(host); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -53,9 +53,12 @@ type Visit struct {
 	// Accesses is the number of memory accesses at the home of each lock while all are held,
 	// one after the other: Puts where the lock is exclusive, Gets where it is shared.
 	Accesses int
-	Inside   time.Duration // of computing while all locks are held, after the accesses
-	Think    time.Duration // after the releases
-	Leases   int           // that each lock is taken for, where a lock has leases of several slots; 0 means 1
+	// Words are read at the home of each lock while all are held, before computing, and written
+	// after it where the lock is exclusive, one lock after the other; at most 8.
+	Words  int
+	Inside time.Duration // of computing while all locks are held, after the accesses
+	Think  time.Duration // after the releases
+	Leases int           // that each lock is taken for, where a lock has leases of several slots; 0 means 1
 	// Fails is how many attempts end without a release, as if the client had died with its locks.
 	Fails int
 }

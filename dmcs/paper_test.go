@@ -332,7 +332,7 @@ func TestMaxHeld(t *testing.T) {
 				return err
 			}
 		}
-		if err := l.Lock(background, dmcs.MaxHeld, lock.Exclusive); !errors.Is(err, lock.ErrTooManyHeld) || !strings.Contains(err.Error(), "rank 0 holds 8 locks") {
+		if err := l.Lock(background, dmcs.MaxHeld, lock.Exclusive); !errors.Is(err, lock.ErrTooManyHeld) || !strings.Contains(err.Error(), "rank 0 holds 16 locks") {
 			return fmt.Errorf("one lock too many: %v", err)
 		}
 		for id := range dmcs.MaxHeld {

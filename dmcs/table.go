@@ -11,7 +11,7 @@ import (
 
 // MaxHeld is the number of locks of one Table that a rank may hold or wait for at
 // once: its queue nodes. One more is lock.ErrTooManyHeld.
-const MaxHeld = 8
+const MaxHeld = 16
 
 // Config of a Table.
 type Config struct {
@@ -52,7 +52,7 @@ type Table struct {
 	locks int
 	home  int
 	tails int          // displacement of the first TAIL
-	busy  uint8        // queue nodes in use, a bit each
+	busy  uint16       // queue nodes in use, a bit each
 	held  [MaxHeld]int // lock of each queue node in use
 }
 
@@ -177,7 +177,7 @@ func (t *Table) claim(id int) (int, error) {
 	if t.find(id) >= 0 {
 		panic("dmcs: lock of a lock that this rank holds")
 	}
-	k := bits.TrailingZeros8(^t.busy)
+	k := bits.TrailingZeros16(^t.busy)
 	if k == MaxHeld {
 		return 0, fmt.Errorf("dmcs: rank %d holds %d locks: %w", t.rank, MaxHeld, lock.ErrTooManyHeld)
 	}
@@ -199,7 +199,7 @@ func (t *Table) find(id int) int {
 
 func (t *Table) findOther(id int) int {
 	for b := t.busy; b != 0; b &= b - 1 {
-		if k := bits.TrailingZeros8(b); t.held[k] == id {
+		if k := bits.TrailingZeros16(b); t.held[k] == id {
 			return k
 		}
 	}

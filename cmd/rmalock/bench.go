@@ -47,7 +47,7 @@ func newBench() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)
-	leave(cmd, workloads, slices.Concat(clientFlags, tpccFlags, structureFlags)...)
+	leave(cmd, workloads, slices.Concat(clientFlags, tpccFlags, []string{"of"}, structureFlags)...)
 	return describe(cmd, append(simulatedFlags, memoryFlag, mnFlag, tokenFlag, "counters", "csv", "nodes", "per-node", "png", "seed", "trace")...)
 }
 
@@ -83,7 +83,7 @@ func modeNames() []string {
 	for _, m := range bench.Modes() {
 		out = append(out, string(m))
 	}
-	return append(out, tpcc, storeMode, indexMode)
+	return append(out, tpcc, tracesMode, storeMode, indexMode, kvMode)
 }
 
 // check reports what is wrong with the flags and lists the runs. In an MPI job all of them
@@ -121,6 +121,9 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 		return nil, err
 	}
 	if err := o.clients.checkTPCC(cmd, &o.sweep); err != nil {
+		return nil, err
+	}
+	if err := o.clients.checkTrace(cmd, &o.sweep); err != nil {
 		return nil, err
 	}
 	if err := o.clients.check(cmd, &o.sweep); err != nil {

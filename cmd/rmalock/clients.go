@@ -23,6 +23,7 @@ type clients struct {
 	inside, think []time.Duration
 	rates         []float64
 
+	of           []string
 	hosts        int
 	warehouses   []int
 	scans, fails []float64 // percent
@@ -31,6 +32,40 @@ type clients struct {
 
 // tpcc is the mode in which clients make the transactions of TPC-C.
 const tpcc = "tpcc"
+
+// tracesMode is the mode in which clients make the transactions of a trace.
+const tracesMode = "trace"
+
+// checkTrace puts the workloads of mode trace, if it is wanted, into a sweep.
+func (l *clients) checkTrace(cmd *cobra.Command, s *bench.Sweep) error {
+	at := slices.Index(s.Modes, tracesMode)
+	given := cmd.Flags().Changed
+	if at < 0 {
+		if given("of") {
+			return fmt.Errorf("--of goes with --mode %s; see rmalock help %s", tracesMode, workloads)
+		}
+		return nil
+	}
+	if len(s.Modes) > 1 {
+		return fmt.Errorf("--mode has %s and others, want it alone", tracesMode)
+	}
+	for _, name := range append(slices.Clone(clientFlags), "locks", "writers") {
+		if given(name) && name != "inside" && name != "think" {
+			return fmt.Errorf("--%s does not go with --mode %s, which says what is locked; see rmalock help %s", name, tracesMode, workloads)
+		}
+	}
+	var out []bench.Trace
+	for _, of := range l.of {
+		out = append(out, bench.Trace{Of: of})
+	}
+	out = bench.Each(out, l.inside, func(w *bench.Trace, d time.Duration) { w.Inside = d })
+	out = bench.Each(out, l.think, func(w *bench.Trace, d time.Duration) { w.Think = d })
+	for _, w := range out {
+		s.Workloads = append(s.Workloads, w)
+	}
+	s.Modes[at] = bench.Clients
+	return nil
+}
 
 // tpccFlags are the flags of mode tpcc beside --inside and --think.
 var tpccFlags = []string{"warehouses", "hosts", "scans", "hold", "slot", "fails"}
@@ -48,6 +83,8 @@ func (l *clients) flags(cmd *cobra.Command) {
 	f.DurationSliceVar(&l.inside, "inside", []time.Duration{0}, "`times` to compute while locks are held, after the accesses")
 	f.DurationSliceVar(&l.think, "think", []time.Duration{0}, "`times` between the release of locks and the next visit")
 	f.Float64SliceVar(&l.rates, "rate", nil, "`visits` that begin in a second, those of all ranks together (default: a closed loop)")
+	f.StringSliceVar(&l.of, "of", bench.Traces(), "mode trace: whose transactions, tatp or tpcc")
+	complete(cmd, "of", bench.Traces()...)
 	f.IntSliceVar(&l.warehouses, "warehouses", []int{1}, "mode tpcc: warehouses of each host of locks")
 	f.IntVar(&l.hosts, "hosts", 0, "mode tpcc: hosts of warehouses, with a lock that so many ranks serve (default: all memory nodes, or ranks)")
 	f.Float64SliceVar(&l.scans, "scans", []float64{0}, "mode tpcc: `percent` of transactions that scan a table")
