@@ -19,7 +19,7 @@ NAMED = -ldflags "-X main.release=$(VERSION)"
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup setup-build build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm quick-guest test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures guide papers site clean
+.PHONY: help setup setup-build build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm quick-guest test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures guide papers pictures site clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -159,6 +159,9 @@ figures: ## docs/figures and their tables anew, in virtual time
 
 guide: ## the table of docs/guide.md anew: which lock for which job, in virtual time; half a minute
 	CGO_ENABLED=0 $(GO) test -count=1 -run TestGuideTable ./cmd/rmalock -args -update
+
+pictures: ## docs/locks/pictures anew, of internal/pictures/pictures.txt
+	CGO_ENABLED=0 $(GO) run ./internal/pictures docs/locks/pictures
 
 site: ## the pages as a site, in bin/site
 	CGO_ENABLED=0 $(GO) run ./internal/site bin/site
