@@ -113,7 +113,7 @@ func TestNaive(t *testing.T) {
 		"no fence before the slot": {[]string{"i1", "g1"}, nil, transport(func(_ naive, o *rma.Operation) { o.Epoch = 0 }), []error{ErrTorn, kvtest.ErrHistory}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if k.want != nil && locktest.Quick() && len(k.scripts[0]) > 6 {
+			if k.want != nil && locktest.Quick() && (len(k.scripts[0]) > 6 || k.loaded != nil) {
 				t.Skip("takes some seconds; see test-all")
 			}
 			t.Parallel()

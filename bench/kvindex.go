@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rmalock/rmalock/art"
 	"github.com/rmalock/rmalock/cider"
 	"github.com/rmalock/rmalock/race"
 	"github.com/rmalock/rmalock/rma"
@@ -34,6 +35,7 @@ const kvArray = "array"
 var kvIndexes = map[string]func(c rma.Comm, x KV, p cider.Policy) (kvIndex, error){
 	kvArray: newKVArray,
 	"race":  newKVRace,
+	"smart": newKVTree,
 }
 
 // KVIndexes are the names that KV.Index may have.
@@ -43,6 +45,33 @@ func KVIndexes() []string { return slices.Sorted(maps.Keys(kvIndexes)) }
 func newKVRace(c rma.Comm, x KV, p cider.Policy) (kvIndex, error) {
 	n := x.keys(c.Size())
 	return race.New(c, race.Config{Keys: n, Most: 8 + x.Size, Policy: p})
+}
+
+// tree is an adaptive radix tree.
+type tree struct {
+	*art.Tree
+}
+
+// newKVTree is an adaptive radix tree whose clients keep copies of all its nodes, those of a job in
+// virtual time together.
+func newKVTree(c rma.Comm, x KV, p cider.Policy) (kvIndex, error) {
+	n := x.keys(c.Size())
+	t, err := art.New(c, art.Config{Keys: n, MostValue: x.Size, Policy: p, Cache: art.NewCache(1<<20 + 24*n)})
+	return tree{t}, err
+}
+
+func (t tree) Range(from []byte, n int, f func(key, value []byte) error) (err error) {
+	if n < 1 {
+		return nil
+	}
+	if e := t.Scan(from, func(k, v []byte) bool {
+		n--
+		err = f(k, v)
+		return err == nil && n > 0
+	}); e != nil {
+		return e
+	}
+	return err
 }
 
 // array is the pointer array.
