@@ -21,8 +21,10 @@ func (m asMap) Get(key int64) (int64, bool, error) {
 	if err != nil || !there {
 		return 0, false, err
 	}
-	return int64(binary.LittleEndian.Uint64(b)), true, nil
+	return asNumber(b), true, nil
 }
+
+func asNumber(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
 
 func (m asMap) Set(key, value int64) error     { return m.Put(number(key), number(value)) }
 func (m asMap) Delete(key int64) (bool, error) { return m.Table.Delete(number(key)) }
@@ -33,10 +35,12 @@ func (m asMap) Update(key, value int64) (bool, error) {
 	return m.Table.Update(number(key), number(value))
 }
 
-// keysOf are the first n numbers from from on whose hashes end with bits.
-func keysOf(from, n int64, mask, bits uint64) (out []int64) {
-	for k := from; int64(len(out)) < n; k++ {
-		if hash(number(k))&mask == bits {
+// pair is two keys, from a number on, that a split of the first segment moves, or does not: bit says
+// so. In a tiny table both go into the first slot that there is if it is empty, else into the last.
+func pair(from int64, bit uint64) (out []int64) {
+	t := &Table{cfg: Config{Groups: 1}}
+	for k := from; len(out) < 2; k++ {
+		if t.aim(number(k)); t.to.hash&1 == bit && t.to.main[0] == 0 {
 			out = append(out, k)
 		}
 	}
@@ -103,15 +107,11 @@ const (
 	deep
 )
 
-// hot switches a key to the queue after one retry, and back after one lonely execution.
-var hot = cider.Policy{Scheme: cider.Cider, HotnessThreshold: 1, InitialCredit: 1}
-
 // TestSearch: all schedules of two and three clients, up to a number of preemptions, on one key
 // and on two, with and without a split; histories are linearizable.
 func TestSearch(t *testing.T) {
-	go1, go2 := keysOf(0, 2, 1, 1)[0], keysOf(0, 2, 1, 1)[1]
-	stays := keysOf(1000, 3, 1, 0)
-	full := append(stays[:2:2], go1) // one segment, and one of its keys goes when it is split
+	goes, stays := pair(0, 1), pair(1000, 0)
+	full := []int64{stays[0], goes[0], stays[1]} // one segment, and one of its keys goes when it is split
 	for _, k := range []struct {
 		name    string
 		scheme  cider.Scheme
@@ -129,6 +129,15 @@ func TestSearch(t *testing.T) {
 		{"inserts and deletes", cider.Optimistic, nil, []string{"i%a d%a", "i%a g%a"}, 2, 0, 1, short},
 		{"inserts and deletes", cider.Optimistic, nil, []string{"i%a d%a", "i%a g%a"}, 2, 0, 2, long},
 		{"all operations", cider.Combining, nil, []string{"i%a d%a", "u%a g%a"}, 2, 0, 1, short},
+		{"inserts into two slots", cider.Optimistic, goes[1:], []string{"i%a", "d%b i%a"}, 2, 0, 2, short},
+		{"inserts into two slots", cider.Optimistic, goes[1:], []string{"i%a g%a", "d%b i%a"}, 2, 0, 3, long},
+		{"insert, one dies", cider.Optimistic, nil, []string{"i%a", "i%a g%a"}, 4, 1, 1, short},
+		{"split, one dies", cider.Optimistic, full, []string{"i%b", "u%a i%b"}, 4, 1, 0, short},
+		{"split, one dies", cider.Optimistic, full, []string{"i%b", "u%a i%b"}, 4, 1, 1, long},
+		{"split, one dies", cider.Combining, full, []string{"i%b", "u%a i%b"}, 8, 1, 1, deep},
+		{"three, a split", cider.Combining, full, []string{"i%b", "u%a", "d%a"}, 3, 0, 1, long},
+		{"three, a split", cider.Cider, full, []string{"i%b u%b", "u%a d%a", "d%a i%a"}, 3, 0, 1, deep},
+		{"three, no split", cider.Combining, nil, []string{"i%a u%b", "i%b d%a", "u%a g%b"}, 3, 0, 1, deep},
 		{"split and search", cider.Optimistic, full, []string{"i%b", "g%a g%a"}, 2, 0, 1, short},
 		{"split and search", cider.Optimistic, full, []string{"i%b", "g%a g%a"}, 2, 0, 2, long},
 		{"split and update", cider.Optimistic, full, []string{"i%b", "u%a g%a"}, 2, 0, 1, short},
@@ -145,8 +154,8 @@ func TestSearch(t *testing.T) {
 				t.Skip("takes minutes; see check-deep")
 			}
 			p := plan(len(k.scripts), tiny(k.scheme), k.loaded...)
-			p.Scripts = named(k.scripts, go1, go2)
-			p.Keys = []int64{go1, go2}
+			p.Scripts = named(k.scripts, goes...)
+			p.Keys = goes
 			p.Search.Ticks, p.Search.Crashes = k.ticks, k.crashes
 			look(t, p, sim.Exhaustive(k.bound))
 		})
@@ -163,4 +172,52 @@ func named(scripts []string, keys ...int64) []string {
 		out = append(out, s)
 	}
 	return out
+}
+
+// TestSearchRandom: drawn schedules of more clients, some of which die, on keys of a table that
+// grows from one tiny segment.
+func TestSearchRandom(t *testing.T) {
+	keys := []int64{0, 1, 2, 3, 4, 5, 6, 7}
+	// A key is in the queue after one retry, and no longer after one lonely execution.
+	hot := cider.Policy{Scheme: cider.Cider, HotnessThreshold: 1, InitialCredit: 1}
+	for _, k := range []struct {
+		name           string
+		policy         cider.Policy
+		clients, calls int
+		keys           []int64
+		crashes        int
+		ops            string
+		n              int64
+	}{
+		{"optimistic", cider.Policy{Scheme: cider.Optimistic}, 4, 5, keys, 0, "iiidugs", 600},
+		{"optimistic, two keys", cider.Policy{Scheme: cider.Optimistic}, 4, 5, keys[:2], 0, "iidugs", 600},
+		{"spin", cider.Policy{Scheme: cider.Spin}, 4, 5, keys, 0, "iiiduugs", 300},
+		{"queue", cider.Policy{Scheme: cider.Queue}, 4, 5, keys, 0, "iiiduugs", 300},
+		{"combining", cider.Policy{Scheme: cider.Combining}, 5, 5, keys, 0, "iiiduuugs", 600},
+		{"cider", hot, 4, 6, keys[:5], 0, "iiiduuugs", 600},
+		{"cider, 16 clients", hot, 16, 4, keys, 0, "iiiduuugs", 60},
+		{"cider, 64 clients", hot, 64, 2, keys, 0, "iiiduuugs", 8},
+		{"optimistic, deaths", cider.Policy{Scheme: cider.Optimistic}, 4, 5, keys, 2, "iiidugs", 600},
+		{"combining, deaths", cider.Policy{Scheme: cider.Combining}, 4, 4, keys[:5], 2, "iiiduuugs", 600},
+		{"cider, deaths", hot, 5, 4, keys, 2, "iiiduuugs", 400},
+	} {
+		for _, explore := range []struct {
+			name string
+			s    sim.Scheduler
+		}{{"random", sim.Random(1, 0, locktest.Draws(k.n))}, {"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n))}} {
+			t.Run(k.name+"/"+explore.name, func(t *testing.T) {
+				t.Parallel()
+				cfg := tiny(k.policy.Scheme)
+				cfg.Policy, cfg.Segments = k.policy, 16
+				var loaded []int64
+				if len(k.keys) < 8 { // so that they split what there is
+					loaded = []int64{1000, 1001, 1002}
+				}
+				p := plan(k.clients, cfg, loaded...)
+				p.Calls, p.Seed, p.Ops, p.Keys, p.Search.Ascending = k.calls, 1, k.ops, k.keys, false
+				p.Search.Ticks, p.Search.Crashes = 300, k.crashes
+				look(t, p, explore.s)
+			})
+		}
+	}
 }
