@@ -71,10 +71,11 @@
 // # What is promised
 //
 // Operations on a key are linearizable, whatever dies. Searches wait for no client; the others do where
-// the scheme has a queue or a lock. A split waits for no dead client: others finish it. A death
+// the scheme has a queue or a lock. A split that a dead client began is finished by others; it waits for the
+// leases of a slot's queue if a dead client is in one. A death
 // loses what package remote says (at most 32 blocks for each operation of a section, 1,024 blocks
 // as it comes), and one block and one slot of an insert that was under way, the slot until its bucket
-// is split.
+// is split, or full.
 //
 // A client stops for less than ten seconds in the middle of an operation: that is the lease of its
 // sections. A slot counts its deletions modulo 64, and package cider modulo 16: a client that

@@ -35,14 +35,33 @@ func (t *Table) grow(im *image) error {
 	case d < int(depth.Get(is)): // another client has split it meanwhile
 		return nil
 	case d >= t.limit():
-		return fmt.Errorf("race: no room for a key in segment %d of %d, which is not split again (Config.Segments): %w",
-			im.segment, t.cfg.Segments, ErrFull)
+		return t.evict(im)
 	}
 	found, err := t.w.CompareAndSwapFlush(splits.With(is, 1), raw, host, at)
 	if err != nil || found != raw {
 		return err
 	}
 	return t.finish(im.segment, d)
+}
+
+// evict takes back what other clients only try to insert into full buckets, which may be a dead
+// client's.
+func (t *Table) evict(im *image) error {
+	host, _ := t.place(im.segment)
+	full := true
+	for i, w := range im.w {
+		if i%t.width > 0 && !empty(w) && state.Get(w) == tentative {
+			full = false
+			if _, err := t.w.CompareAndSwapFlush(emptied(w), w, host, t.disp(im, i)); err != nil {
+				return err
+			}
+		}
+	}
+	if !full {
+		return nil
+	}
+	return fmt.Errorf("race: no room for a key in segment %d of %d, which is not split again (Config.Segments): %w",
+		im.segment, t.cfg.Segments, ErrFull)
 }
 
 // limit is the depth at which there are Config.Segments.
