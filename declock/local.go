@@ -143,6 +143,9 @@ func (t *Table) lockLocal(id int) (r local, ok bool, err error) {
 		return r, false, err
 	}
 	r.state, r.queue, r.held, r.beat = t.near.Value(state), t.near.Value(queue), t.near.Value(held), t.near.Value(beat)
+	if heldStamped.Get(r.held) != 0 {
+		t.follow(heldStamp.Get(r.held))
+	}
 	return r, true, nil
 }
 
