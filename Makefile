@@ -125,7 +125,7 @@ test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI a
 # the tests that start jobs.
 MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree
 MPI_PROGRAMS = ./cmd/rmalock ./examples ./check
-JOBS = 'MPI|Gompi|Failures'
+JOBS = 'MPI|Gompi|Failures|MemoryNodes'
 
 test-hosts: setup ## jobs over four hosts that this machine pretends, both MPIs; skipped with the reason where it cannot
 	scripts/test-hosts

@@ -43,6 +43,12 @@ func programs(t *testing.T) []program {
 		{name: "config", says: func(n int) string {
 			return fmt.Sprintf("config: %d ranks made %d reads and %d writes: no entry torn, no write lost\n", n, 2000*n, 20*n)
 		}},
+		{name: "seats", says: func(n int) string {
+			return fmt.Sprintf("seats: %d ranks sold 320 seats of 16 flights: none twice, none left\n", n)
+		}},
+		{name: "sessions", says: func(n int) string {
+			return fmt.Sprintf("sessions: %d ranks made %d updates of 50 users: each has the last one\n", n, 1000*n)
+		}},
 	}
 	social := program{name: "components", large: true, says: func(n int) string {
 		return fmt.Sprintf("65536 edges, 1 components, found by %d ranks: as in the sequential answer\n", n)
@@ -196,6 +202,17 @@ func TestMPI(t *testing.T) {
 				job(t, j, p.name, p.args...).good(t, p.says(j.Ranks))
 			})
 		}
+	}
+}
+
+// Programs for memory nodes: under MPI one of the ranks is one, and sells or updates nothing.
+func TestMemoryNodes(t *testing.T) {
+	for _, name := range []string{"seats", "sessions"} {
+		inproc(t, name, "-ranks", "2", "-memory-nodes", "0").good(t, name+": 2 ranks ")
+		inproc(t, name, "-ranks", "2", "-memory-nodes", "3").good(t, name+": 2 ranks ")
+		t.Run(name, func(t *testing.T) {
+			job(t, mpitest.Job{Ranks: 3}, name, "-memory-nodes", "1").good(t, name+": 2 ranks ")
+		})
 	}
 }
 
