@@ -151,7 +151,7 @@ func TestClients(t *testing.T) {
 func use(c rma.Comm, scheme cider.Scheme) error {
 	tree, err := New(c, Config{
 		Keys: 3000, MostKey: 10, MostValue: 8, Cache: NewCache(10_000),
-		Policy: cider.Policy{Scheme: scheme, HotnessThreshold: 1, Lease: 20e9},
+		Policy: cider.Policy{Scheme: scheme, HotnessThreshold: 1, Lease: 20e9, Local: int(scheme) % 2 * 2},
 	})
 	if err != nil {
 		return err
@@ -223,4 +223,109 @@ func use(c rma.Comm, scheme cider.Scheme) error {
 		err = fmt.Errorf("the tree holds %d keys of rank %d, want %d; %+v", found, c.Rank(), len(mine), shape)
 	}
 	return errors.Join(err, c.Barrier(), tree.Free())
+}
+
+// TestCost: what the package comment says, where the copies are right. No search and no update
+// allocates.
+func TestCost(t *testing.T) {
+	const get, bulkGet, bulkPut, cas = rma.KindGet, rma.KindGetBulk, rma.KindPutBulk, rma.KindCompareAndSwap
+	type counts = map[rma.Kind]int64
+	var n hook.Tally
+	err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		tree, err := New(hook.Count(c, &n), Config{Keys: 1000, Section: 1 << 10, MostKey: 40, Policy: cider.Policy{Scheme: cider.Optimistic}})
+		if err != nil {
+			return err
+		}
+		for i := range 8 { // each has four children
+			for _, key := range []string{"a%dx", "a%dy", "%d........................................"[:38] + "%[1]d"} {
+				if _, err := tree.Insert(fmt.Appendf(nil, key, i), []byte{1}); err != nil {
+					return err
+				}
+			}
+		}
+		long := fmt.Appendf(nil, "%d........................................"[:38]+"%[1]d", 3)
+		var got []byte
+		search := func(key string) func() error {
+			return func() (err error) { got, _, err = tree.Search([]byte(key), got[:0]); return err }
+		}
+		for _, k := range []struct {
+			name string
+			do   func() error
+			want counts
+			trip int64
+		}{
+			{"the first search", search("a1x"), nil, 0},
+			{"search", search("a1x"), counts{bulkGet: 2}, 2},
+			{"update", func() error { _, err := tree.Update([]byte("a1x"), []byte{2}); return err }, counts{bulkGet: 1, bulkPut: 1, cas: 1}, 2},
+			{"insert", func() error { _, err := tree.Insert([]byte("a1z"), []byte{2}); return err }, counts{bulkGet: 1, bulkPut: 2, cas: 1}, 2},
+			{"insert that splits", func() error { _, err := tree.Insert([]byte("a1xx"), []byte{2}); return err }, counts{get: 1, bulkGet: 2, bulkPut: 3, cas: 1}, 3},
+			{"search through a new node", search("a1xx"), counts{bulkGet: 3}, 3},
+			{"search again", search("a1xx"), counts{bulkGet: 2}, 2},
+			{"search of a leaf that moved", search("a1x"), counts{get: 1, bulkGet: 2}, 2},
+			{"search of a key that is not there", search("a1w"), counts{bulkGet: 1}, 1},
+			{"delete", func() error { _, err := tree.Delete([]byte("a1xx")); return err }, counts{bulkGet: 1, cas: 3}, 4},
+			{"the first search of a long key", func() error { _, _, err := tree.Search(long, got[:0]); return err }, nil, 0},
+			{"search of a long key", func() error { _, _, err := tree.Search(long, got[:0]); return err }, counts{bulkGet: 3}, 3},
+			{"scan", func() error {
+				return tree.Scan([]byte("a1x"), func(key, _ []byte) bool { return string(key) < "a1z" })
+			}, nil, 0},
+		} {
+			n.Reset()
+			if err := k.do(); err != nil {
+				return err
+			}
+			for kind := range rma.Kinds {
+				if got := n.Ops(kind, hook.Far); k.want != nil && got != k.want[kind] {
+					return fmt.Errorf("%s: %d times %v, want %d; counted are\n%v", k.name, got, kind, k.want[kind], &n)
+				}
+			}
+			if trips := n.Flushes(hook.Far) + n.FlushAlls(); k.want != nil && trips != k.trip {
+				return fmt.Errorf("%s: %d round trips, want %d", k.name, trips, k.trip)
+			}
+		}
+		key, value := []byte("a1x"), []byte{3}
+		each := testing.AllocsPerRun(50, func() {
+			got, _, err = tree.Search(key, got[:0])
+			if err == nil {
+				_, err = tree.Update(key, value)
+			}
+		})
+		if err == nil && each > 0 {
+			err = fmt.Errorf("a search and an update allocate %v times", each)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestConfig: what cannot be is refused, with the name of the field.
+func TestConfig(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"Config.MostKey is 5000":    {MostKey: 5000, Keys: 1},
+		"Config.MostValue is 99999": {MostValue: 99999, Keys: 1},
+		"Config.Section is -1":      {Section: -1, Keys: 1},
+		"Config.Keys is 0":          {},
+	} {
+		err := inproc.Run(1, func(c rma.Comm) error { _, err := New(c, cfg); return err })
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	err := inproc.Run(1, func(c rma.Comm) error {
+		tree, err := New(c, Config{Keys: 1})
+		if err != nil {
+			return err
+		}
+		_, err = tree.Insert(make([]byte, 9), nil)
+		_, verr := tree.Insert(nil, make([]byte, 9))
+		if !errors.Is(err, ErrConfig) || !errors.Is(verr, ErrConfig) {
+			return fmt.Errorf("a key that is too long: %w; a value: %w", err, verr)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

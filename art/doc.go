@@ -68,7 +68,7 @@
 //
 //	Search                    GetBulk; GetBulk
 //	Insert                    GetBulk; 2 PutBulk and CompareAndSwap
-//	an insert that splits     GetBulk; 3 PutBulk and CompareAndSwap
+//	an insert that splits     GetBulk; Get and GetBulk; 3 PutBulk and CompareAndSwap
 //	Update, optimistic        GetBulk; PutBulk and CompareAndSwap
 //	Delete, optimistic        GetBulk; CompareAndSwap; CompareAndSwap; CompareAndSwap
 //	Scan                      a GetBulk for each node, and for 16 leaves two round trips

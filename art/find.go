@@ -198,6 +198,15 @@ func (t *Tree) Search(key, dst []byte) ([]byte, bool, error) {
 	if err := t.begin(key); err != nil {
 		return dst, false, err
 	}
+	if out, there, done, err := t.sync.JoinSearch(key, dst); done || err != nil {
+		return out, there, err
+	}
+	out, there, err := t.search(key, dst)
+	return out, there, t.sync.LeaveSearch(key, out[len(dst):], there, err)
+}
+
+// search is Search by remote operations.
+func (t *Tree) search(key, dst []byte) ([]byte, bool, error) {
 	for {
 		there, err := t.find(key)
 		if err != nil || !there {

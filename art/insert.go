@@ -23,10 +23,7 @@ const maxFirst = 4
 
 // Insert gives a key a value if it is not there, and reports whether it did.
 func (t *Tree) Insert(key, data []byte) (bool, error) {
-	if err := t.begin(key); err != nil {
-		return false, err
-	}
-	if err := t.checkValue(data); err != nil {
+	if err := t.begins(key, data); err != nil {
 		return false, err
 	}
 	t.draft.ref = 0

@@ -201,6 +201,7 @@ func TestSearchRandom(t *testing.T) {
 		"combining":          {cider.Policy{Scheme: cider.Combining}, 4, 5, []int64{1, 2, 9}, 0, 400},
 		"combining, deaths":  {cider.Policy{Scheme: cider.Combining}, 4, 4, []int64{1, 2}, 2, 400},
 		"queue, deaths":      {cider.Policy{Scheme: cider.Queue}, 4, 4, []int64{1, 2}, 2, 200},
+		"mates":              {cider.Policy{Scheme: cider.Combining, Local: 2, LocalKeys: 2}, 4, 4, []int64{1, 2}, 0, 400},
 		"o-sync, 16 clients": {optimistic, 16, 4, some, 0, 20},
 		"cider, 64 clients":  {hot, 64, 2, some, 0, 6},
 	} {
@@ -217,7 +218,7 @@ func TestSearchRandom(t *testing.T) {
 				p.Calls, p.Seed, p.Ops, p.Keys = k.calls, 1, "sugidr", k.keys
 				p.Search.Node = make([]int, k.clients)
 				for i := range p.Search.Node {
-					p.Search.Node[i] = i
+					p.Search.Node[i] = i / max(1, k.policy.Local)
 				}
 				p.Search.Ascending, p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = false, max(300, 40*k.clients), 1, k.crashes
 				look(t, p, explore.s)

@@ -8,10 +8,24 @@ import (
 )
 
 // Update gives a key that is there another value, and reports whether it was there.
-func (t *Tree) Update(key, data []byte) (bool, error) { return t.change(key, data, false) }
+func (t *Tree) Update(key, data []byte) (bool, error) {
+	if err := t.begins(key, data); err != nil {
+		return false, err
+	}
+	if there, done, err := t.sync.JoinUpdate(key); done || err != nil {
+		return there, err
+	}
+	there, err := t.change(key, data, false)
+	return there, t.sync.LeaveUpdate(key, there, err)
+}
 
 // Delete takes a key out, and reports whether it was there.
-func (t *Tree) Delete(key []byte) (bool, error) { return t.change(key, nil, true) }
+func (t *Tree) Delete(key []byte) (bool, error) {
+	if err := t.begin(key); err != nil {
+		return false, err
+	}
+	return t.change(key, nil, true)
+}
 
 // Put gives a key a value, there or not.
 func (t *Tree) Put(key, data []byte) error {
@@ -28,12 +42,6 @@ func (t *Tree) Put(key, data []byte) error {
 // change updates or deletes: the pointer of the key's leaf, which stays where it is while the key
 // is there.
 func (t *Tree) change(key, data []byte, deletes bool) (bool, error) {
-	if err := t.begin(key); err != nil {
-		return false, err
-	}
-	if err := t.checkValue(data); err != nil {
-		return false, err
-	}
 	for {
 		there, err := t.find(key)
 		if err != nil || !there {
@@ -54,11 +62,12 @@ func (t *Tree) change(key, data []byte, deletes bool) (bool, error) {
 	}
 }
 
-func (t *Tree) checkValue(data []byte) error {
+// begins begins a change of a key to a value.
+func (t *Tree) begins(key, data []byte) error {
 	if len(data) > t.cfg.MostValue {
 		return fmt.Errorf("art: a value of %d bytes, want at most Config.MostValue, which is %d: %w", len(data), t.cfg.MostValue, ErrConfig)
 	}
-	return nil
+	return t.begin(key)
 }
 
 // unlink takes the leaf in t.found out of the tree, whose key this client has deleted, and frees
