@@ -1,5 +1,5 @@
 // Package alock is ALock, a lock of ranks that reach it by the CPU and ranks that reach it through
-// the network, of
+// the network. It follows
 //
 //	A. Baran, J. Nelson-Slivon, L. Tseng, R. Palmieri: ALock: Asymmetric Lock Primitive for RDMA
 //	Systems. SPAA 2024 (alock), sections 4 and 5, Algorithms 1 to 4.

@@ -1,9 +1,9 @@
-// Package btree is a B+tree on memory nodes, or on ranks where the job has no memory node, after
+// Package btree is a B+tree on memory nodes, or on ranks where the job has no memory node. It follows
 //
 //	Q. Wang, Y. Lu, J. Shu: Sherman: A Write-Optimized Distributed B+Tree Index on Disaggregated
 //	Memory. SIGMOD 2022,
 //
-// as section 6.8 of declock.txt (DecLock) uses it. Keys and values have 64 bits; the largest number is no
+// as section 6.8 of declock (DecLock) uses it. Keys and values have 64 bits; the largest number is no
 // key. Reads take no lock: they find out whether what they read is whole. A write locks one node
 // at a time.
 //

@@ -1,5 +1,5 @@
 // Package declock is DecLock, a queue on the memory node and hand-over between clients, for
-// readers and writers, of
+// readers and writers. It follows
 //
 //	DecLock: A Case of Decoupled Locking for Disaggregated Memory (declock).
 //

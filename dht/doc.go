@@ -1,4 +1,4 @@
-// Package dht is the distributed hashtable of
+// Package dht is the distributed hashtable. It follows
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), section 5.3.

@@ -1,4 +1,4 @@
-// Package dmcs is D-MCS, the topology-oblivious distributed MCS queue lock of
+// Package dmcs is D-MCS, the topology-oblivious distributed MCS queue lock. It follows
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), section 2.4, Listings 2 and 3.

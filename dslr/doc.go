@@ -1,4 +1,4 @@
-// Package dslr is DSLR, the bakery of tickets in one word, for readers and writers, of
+// Package dslr is DSLR, the bakery of tickets in one word, for readers and writers. It follows
 //
 //	D. Y. Yoon, M. Chowdhury, B. Mozafari: Distributed Lock Management with RDMA:
 //	Decentralization without Starvation. SIGMOD 2018 (dslr).

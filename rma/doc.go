@@ -5,7 +5,7 @@
 //	HPDC 2016 (called rma-rw in this module).
 //
 // under MPI-3's names. It holds the interface, the memory model and the errors;
-// no protocol and no transport. Backends (rma/inproc, rma/mpi) hand out a [Comm];
+// no protocol and no transport. Backends (rma/inproc, rma/mpi, rma/verbs, rma/sim) hand out a [Comm];
 // a Comm allocates a [Window]; a lock package sees nothing else.
 //
 // # Addresses
@@ -40,7 +40,7 @@
 // # Classes of words
 //
 // CPU atomics and a network's atomics on one word are not atomic with each other
-// on most hardware (Table 1 of papers/alock: M. Amanda Baran et al., ALock, and
+// on most hardware (Table 1 of alock: M. Amanda Baran et al., ALock, and
 // seen for real over Soft-RoCE). So each word of a [Spec] has a [Class] that says
 // who touches it and how:
 //

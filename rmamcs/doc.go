@@ -1,4 +1,4 @@
-// Package rmamcs is RMA-MCS, the topology-aware distributed MCS lock of
+// Package rmamcs is RMA-MCS, the topology-aware distributed MCS lock. It follows
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), section 3.5, Listings 4 and 5.

@@ -1,4 +1,4 @@
-// Package rmarw is RMA-RW, the topology-aware distributed reader-writer lock of
+// Package rmarw is RMA-RW, the topology-aware distributed reader-writer lock. It follows
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), sections 3.1 to 3.4, Listings 4 to 10.

@@ -1,4 +1,4 @@
-// Package shiftlock is ShiftLock, a queue of writers and a count of readers in one word, of
+// Package shiftlock is ShiftLock, a queue of writers and a count of readers in one word. It follows
 //
 //	J. Gao, Q. Wang, J. Shu: ShiftLock: Mitigate One-sided RDMA Lock Contention via Handover.
 //	FAST 2025 (shiftlock).

@@ -1,4 +1,4 @@
-// Package queuetree is the distributed tree of queues of
+// Package queuetree is the distributed tree of queues. It follows
 //
 //	P. Schmid, M. Besta, T. Hoefler: High-Performance Distributed RMA Locks.
 //	HPDC 2016 (rma-rw), sections 3.2.2, 3.2.3, 3.3.1 and 3.3.2.

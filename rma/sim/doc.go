@@ -15,7 +15,7 @@
 //     holds; it may miss earlier ones;
 //   - two ranks that write a flag word at once are an error ([ErrFlag]);
 //   - with Search.CPUFar, a NIC's operations and a CPU's on one word are not atomic with
-//     each other (Table 1 of papers/alock).
+//     each other (Table 1 of alock).
 //
 // # Virtual time
 //
