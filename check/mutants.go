@@ -52,6 +52,7 @@ type Effort struct {
 	Budget    int64 // executions for each way of searching
 	Distances bool  // as in Mutants
 	Every     int   // one in so many mutants is tried, the same ones each time; 0 means all
+	Turns     bool  // few executions are for all Infos by turns, and not for the first ones
 }
 
 // equivalentShare is the part of the budget for mutants of which an Equivalent says that
@@ -94,7 +95,7 @@ func SurveyMutants(e Effort, equivalent []Equivalent, infos ...lock.Info) (*Surv
 				if s.Why[i] != "" {
 					n /= equivalentShare
 				}
-				s.Verdicts[i], errs[i] = Kill(mutants[i], n, infos...)
+				s.Verdicts[i], errs[i] = e.hunt(mutants[i], n, infos)
 			}
 		})
 	}

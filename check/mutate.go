@@ -224,6 +224,7 @@ type Verdict struct {
 	Ranks      int
 	Executions int64 // of all searches until it was caught
 	Applied    int64 // times that the mistake was made
+	turns      bool  // Effort.Turns
 }
 
 // Kind names what caught the mutant in a word or two.
@@ -289,7 +290,12 @@ const fewest = 10
 // Kill looks for a schedule that catches the mutant, in budget executions at most for
 // each way of searching.
 func Kill(m Mutant, budget int64, infos ...lock.Info) (Verdict, error) {
-	v := Verdict{Mutant: m}
+	return (&Effort{}).hunt(m, budget, infos)
+}
+
+// hunt is Kill.
+func (e *Effort) hunt(m Mutant, budget int64, infos []lock.Info) (Verdict, error) {
+	v := Verdict{Mutant: m, turns: e.Turns}
 	err := v.kill(budget, infos, v.reach)
 	if err == nil && v.Executions == 0 { // a rare site
 		err = v.kill(budget, infos, v.reachFar)
@@ -308,6 +314,9 @@ func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(lock.Info, in
 					return err
 				}
 				plans[t.ranks] = append(plans[t.ranks], some...)
+			}
+			if v.turns {
+				plans[t.ranks] = byTurns(plans[t.ranks])
 			}
 		}
 		n := budget * t.share / 100
@@ -331,6 +340,29 @@ func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(lock.Info, in
 		}
 	}
 	return nil
+}
+
+// byTurns puts plans in an order in which their Infos take turns.
+func byTurns(plans []Plan) (out []Plan) {
+	of := map[string][]Plan{}
+	var names []string
+	for _, p := range plans {
+		if of[p.Info.Name] == nil {
+			names = append(names, p.Info.Name)
+		}
+		of[p.Info.Name] = append(of[p.Info.Name], p)
+	}
+	for len(out) < len(plans) {
+		for _, name := range names {
+			if of[name] != nil {
+				out, of[name] = append(out, of[name][0]), of[name][1:]
+			}
+			if len(of[name]) == 0 {
+				of[name] = nil
+			}
+		}
+	}
+	return out
 }
 
 // sound checks that a lock passes without a mutation what has caught one.

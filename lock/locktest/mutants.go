@@ -30,12 +30,24 @@ func RunMutantsOf(t *testing.T, every int, equivalent []search.Equivalent, infos
 	runMutants(t, search.Effort{Every: every}, equivalent, infos)
 }
 
+// RunMutantsWithin is RunMutantsOf with a number of executions for each way of searching, which
+// the infos share: those of a lock that looks at the clock take longer.
+func RunMutantsWithin(t *testing.T, budget int64, every int, equivalent []search.Equivalent, infos ...lock.Info) {
+	if Deep() {
+		every = 1
+	}
+	runMutants(t, search.Effort{Budget: budget, Every: every, Turns: true}, equivalent, infos)
+}
+
 func runMutants(t *testing.T, e search.Effort, equivalent []search.Equivalent, infos []lock.Info) {
-	e.Budget = 6000
 	switch {
+	case e.Budget != 0:
 	case os.Getenv("RMALOCK_FULL") != "":
 		e.Budget = 100_000
-	case testing.Short():
+	default:
+		e.Budget = 6000
+	}
+	if testing.Short() {
 		t.Skip("takes seconds")
 	}
 	s, err := search.SurveyMutants(e, equivalent, infos...)
