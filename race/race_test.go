@@ -72,7 +72,8 @@ func TestOperations(t *testing.T) {
 }
 
 // TestGrow: clients insert, update, delete and search keys of their own in a table that grows from
-// one segment to many, then every key is where it should be, once.
+// one segment to many, then every key is where it should be, once. When all are
+// deleted all memory is free again.
 func TestGrow(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, job := range []inproc.Job{{Nodes: 1, PerNode: 3}, {Nodes: 2, PerNode: 2, MemoryNodes: 2}} {
@@ -149,7 +150,24 @@ func grow(c rma.Comm, scheme cider.Scheme) error {
 			return fmt.Errorf("key %d has %d, want %d", k, found[k], v)
 		}
 	}
-	return errors.Join(r.Rest(), c.Barrier(), r.Free())
+	return errors.Join(r.Rest(), c.Barrier(), leaves(c, r, mine), r.Free())
+}
+
+// leaves deletes a client's keys. When all have, no block is left in use.
+func leaves(c rma.Comm, r *Table, mine map[int64]int64) error {
+	for k := range mine {
+		if there, err := r.Delete(number(k)); err != nil || !there {
+			return fmt.Errorf("delete of key %d: %v, %w", k, there, err)
+		}
+	}
+	if err := errors.Join(r.Rest(), c.Barrier(), r.heap.Close(), c.Barrier()); err != nil {
+		return err
+	}
+	u, err := r.Usage()
+	if err == nil && u.Taken != u.Pooled {
+		err = fmt.Errorf("%d words are taken of the memory, and %d are free again", u.Taken, u.Pooled)
+	}
+	return errors.Join(err, c.Barrier())
 }
 
 func number(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }

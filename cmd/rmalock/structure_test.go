@@ -16,6 +16,7 @@ func TestStore(t *testing.T) {
 		"store --backend sim --machine cx4 --verbs --memory-nodes 1 --ranks 8 --acquires 30 --objects 50",
 		"kv --memory-nodes 1 --lock cider,optimistic,spin,queue,combining,aware --objects 50 --acquires 200",
 		"kv --backend sim --machine cx6 --verbs --memory-nodes 1 --ranks 16 --acquires 50 --objects 500 --lock cider,queue --writers 1",
+		"kv --index race --memory-nodes 1 --lock cider,optimistic,combining --objects 300 --acquires 100",
 		"kv --memory-nodes 1 --ycsb d --acquires 2000 --objects 100 --ranks 2 --lock cider",
 		"kv --memory-nodes 1 --ycsb e --acquires 200 --objects 50 --ranks 2 --lock cider:credit=8:threshold=1 --size 8,24",
 		"kv --backend sim --machine cx6 --verbs --memory-nodes 1 --ranks 8 --acquires 100 --objects 50 --ycsb f --lock combining",
