@@ -28,6 +28,8 @@ type Config struct {
 	// Slots and Heap are those of dht.Config, per volume. 0 derives them from the
 	// number of distinct vertices, which is estimated while reading.
 	Slots, Heap int
+	// Combine is dht.Config.Combine.
+	Combine bool
 	// Observe, if not nil, wraps the locks of the timed phase.
 	Observe func(rma.Comm, lock.Table) lock.Table
 }
@@ -139,7 +141,7 @@ func (j *job) tableConfig(vertices int64) dht.Config {
 	if j.cfg.Heap > 0 {
 		heap = j.cfg.Heap
 	}
-	return dht.Config{Volumes: j.c.Size(), Slots: slots, Heap: heap}
+	return dht.Config{Volumes: j.c.Size(), Slots: slots, Heap: heap, Combine: j.cfg.Combine}
 }
 
 // table is an open table with its locks, if it has any.

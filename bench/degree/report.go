@@ -14,7 +14,11 @@ import (
 // with "NOT verified".
 func (r *Result) WriteText(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: degrees counted with %s, %s on %s\n", r.Source, r.Lock, plural(int64(r.Ranks), "rank"), plural(int64(r.Nodes), "node"))
+	combined := ""
+	if r.Combine {
+		combined = ", combined on each node"
+	}
+	fmt.Fprintf(&b, "%s: degrees counted with %s%s, %s on %s\n", r.Source, r.Lock, combined, plural(int64(r.Ranks), "rank"), plural(int64(r.Nodes), "node"))
 	fmt.Fprintf(&b, "transport   %s\n", r.Transport)
 	fmt.Fprintf(&b, "graph       %s, %s\n", plural(r.Vertices, "vertex"), plural(r.Edges, "edge"))
 	fmt.Fprintf(&b, "table       %d bytes per rank\n", r.TableBytes)

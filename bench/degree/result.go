@@ -11,11 +11,12 @@ import (
 
 // A Result is what Run found. Its JSON is stable.
 type Result struct {
-	Source    string `json:"source"`    // the graph
-	Lock      string `json:"lock"`      // Atomic, or a lock in text
-	Ranks     int    `json:"ranks"`     // number of ranks
-	Nodes     int    `json:"nodes"`     // number of nodes
-	Transport string `json:"transport"` // as rma.Comm.Describe has it
+	Source    string `json:"source"`            // the graph
+	Lock      string `json:"lock"`              // Atomic, or a lock in text
+	Combine   bool   `json:"combine,omitempty"` // ranks of a node combine their inserts
+	Ranks     int    `json:"ranks"`             // number of ranks
+	Nodes     int    `json:"nodes"`             // number of nodes
+	Transport string `json:"transport"`         // as rma.Comm.Describe has it
 
 	Vertices   int64 `json:"vertices"`             // in the table
 	Edges      int64 `json:"edges"`                // of the graph
@@ -74,7 +75,7 @@ func (j *job) result(f found, ops counted) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{
-		Source: j.cfg.Source.String(), Lock: j.cfg.Lock,
+		Source: j.cfg.Source.String(), Lock: j.cfg.Lock, Combine: j.cfg.Combine,
 		Ranks: j.c.Size(), Nodes: j.c.Node().Count, Transport: j.c.Describe(),
 		Vertices: f.vertices, Edges: j.edges,
 		Verified: f.differences == 0, Differences: f.differences,

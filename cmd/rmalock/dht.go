@@ -23,6 +23,7 @@ type dhtOptions struct {
 	seed    uint64
 	slots   int
 	heap    int
+	combine bool
 	observe observing
 	json    bool
 }
@@ -44,11 +45,12 @@ func newDHT() *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", 1, "random graph: another seed is another graph")
 	f.IntVar(&o.slots, "slots", 0, "slots of each rank's volume; 0: enough for the graph")
 	f.IntVar(&o.heap, "heap", 0, "overflow elements of each rank's volume; 0: enough for the graph")
+	f.BoolVar(&o.combine, "combine", false, "ranks of a node that insert one vertex at once do so by one insert")
 	o.observe.flags(cmd)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("edges", "scale")
 	cmd.MarkFlagsMutuallyExclusive("edges", "seed")
-	return describe(cmd, "counters", "heap", memoryFlag, mnFlag, "slots", tokenFlag, "trace")
+	return describe(cmd, "combine", "counters", "heap", memoryFlag, mnFlag, "slots", tokenFlag, "trace")
 }
 
 // run is the command.
@@ -72,7 +74,7 @@ func (o *dhtOptions) run(cmd *cobra.Command) error {
 	var res *degree.Result // at rank 0
 	var wrong atomic.Int64 // at all ranks
 	err = o.backend.job(func(c rma.Comm) error {
-		cfg := degree.Config{Source: random, Lock: o.lock, Slots: o.slots, Heap: o.heap}
+		cfg := degree.Config{Source: random, Lock: o.lock, Slots: o.slots, Heap: o.heap, Combine: o.combine}
 		if o.edges != "" {
 			file, err := graph.OpenFile(o.edges)
 			if err := rma.Agree(c, err); err != nil {
