@@ -1,26 +1,32 @@
 package dht
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Combining of Adds, with Config.Combine: the idea of
+// Combining of Adds under locks, with Config.Combine: the idea of
 //
 //	J. Shen et al.: CIDER: Boosting Memory-Disaggregated Key-Value Stores with Pessimistic
 //	Synchronization (cider), section 4.2,
 //
 // for the ranks of a node and for sums. Ranks of a node that add to one key at once queue
-// up in node memory, as in an MCS lock. The first adds for those behind it: one Add of the
-// sum, then each of them gets the value that it would have found. All of them are in their
-// calls when the sum takes effect, so it stands for their Adds one after the other.
+// up in node memory, as in an MCS lock. The first adds for those behind it: it takes the
+// volume's lock once, adds the sum, and tells each of the others the value that it would have
+// found. All of them are in their calls when the sum takes effect, so it stands for their
+// Adds one after the other.
 //
 // In cider the last of the queue writes, since the last writer wins. A sum needs all of
-// them, so the first one walks along the queue. That costs loads where the queue is in node
-// memory. Between nodes each step would be a round trip, and each rank would pay a swap of the
-// queue's tail at the key's volume, which is what an Add of its own costs there.
+// them, so the first one walks along the queue: by loads, where the queue is in node memory.
+// Between nodes each step would be a round trip.
+//
+// Without locks an Add is a read and a fetch-and-add, which never fails. What cider saves, the
+// CompareAndSwaps that fail, is not there: combined, a node of 32 ranks makes half as
+// many Adds in virtual time as without.
 
 // Words of the window: the mail of a rank, and tails of queues.
 const (
@@ -111,7 +117,7 @@ func (t *Table) combine(key, addend int64) (int64, error) {
 	case added:
 		return w.GetFlush(me, mailResult)
 	case alone:
-		return t.addDirectly(key, addend)
+		return t.lockedAdd(key, addend)
 	case failed:
 		return 0, fmt.Errorf("dht: a rank of this node that added to key %d for this one had an error; whether the addend is in is not known: %w", key, rma.ErrPeer)
 	}
@@ -121,14 +127,11 @@ func (t *Table) combine(key, addend int64) (int64, error) {
 // lead adds for the rank and for those behind it with the same key.
 func (t *Table) lead(host, disp int, key, addend int64) (int64, error) {
 	c := t.combiner
-	sum, err := c.gather(key, addend)
-	if err != nil {
-		return 0, err
-	}
-	before, err := t.addDirectly(key, sum)
+	c.others = c.others[:0]
+	before, err := t.addForAll(key, addend)
 	status := int64(added)
 	switch {
-	case errors.Is(err, ErrFull) && len(c.others) > 0: // the sum may need an element where an addend needs none
+	case errors.Is(err, ErrFull): // nothing has changed
 		status = alone
 	case err != nil:
 		status = failed
@@ -138,29 +141,39 @@ func (t *Table) lead(host, disp int, key, addend int64) (int64, error) {
 	if err := errors.Join(c.handOver(host, disp), c.answer(status, before+addend)); err != nil {
 		return 0, err
 	}
-	if status == alone {
-		return t.addDirectly(key, addend)
-	}
 	return before, err
+}
+
+// addForAll adds under the lock. It takes on others when it has the lock: while it waited for
+// that, more have come.
+func (t *Table) addForAll(key, addend int64) (before int64, err error) {
+	v, slot := t.locate(key)
+	if err := t.cfg.Locks.Lock(context.Background(), v, lock.Exclusive); err != nil {
+		return 0, err
+	}
+	sum, err := t.combiner.gather(key, addend)
+	if err == nil {
+		before, _, err = t.critical(v, slot, key, sum, true)
+	}
+	return before, t.unlock(v, lock.Exclusive, err)
 }
 
 // gather takes on the Adds of the ranks behind that have linked themselves, up to one to
 // another key, and returns the sum. A rank is in the queue once, which bounds it.
 func (c *combiner) gather(key, sum int64) (int64, error) {
-	c.others = c.others[:0]
-	for at := c.me; ; {
-		next, err := c.w.GetFlush(at, mailNext)
-		if err != nil || next == 0 {
-			return sum, err
+	w := c.w
+	next, err := w.GetFlush(c.me, mailNext)
+	for err == nil && next != 0 {
+		at := int(next - 1)
+		k, addend, n := w.Get(at, mailKey), w.Get(at, mailAddend), w.Get(at, mailNext)
+		if err = w.Flush(at); err != nil || w.Value(k) != key {
+			break
 		}
-		at = int(next - 1)
-		k, addend := c.w.Get(at, mailKey), c.w.Get(at, mailAddend)
-		if err := c.w.Flush(at); err != nil || c.w.Value(k) != key {
-			return sum, err
-		}
-		c.others = append(c.others, other{at, c.w.Value(addend)})
-		sum += c.w.Value(addend)
+		c.others = append(c.others, other{at, w.Value(addend)})
+		sum += w.Value(addend)
+		next = w.Value(n)
 	}
+	return sum, err
 }
 
 // handOver makes the rank behind those that were taken on the first, or leaves the queue empty.

@@ -95,11 +95,11 @@
 // # Combined Adds
 //
 // With Config.Combine, ranks of a node that add to one key at once queue up in node memory.
-// The first of them makes one Add of the sum, at the cost above, and gives each other one the
-// value that it would have found; the others make no remote operation. An Add that meets no
-// other one costs four stores and two atomics of node memory more. The idea is that of cider,
-// section 4.2; combine.go says what is different for sums, and why it ends at the node. Add
-// is linearizable as without, but not lock-free: it waits for a rank of its node.
+// The first of them takes the lock and makes one Add of the sum, at the cost above, and gives
+// each other one the value that it would have found; the others make no operation on the
+// table and none on the lock. An Add that meets no other one has four stores and two atomics of
+// node memory more. The idea is that of cider, section 4.2; combine.go says what is different for
+// sums, and why it ends at the node and goes with locks only.
 //
 // # Differences from the paper
 //

@@ -33,6 +33,12 @@ func (t *Table) lockedLookup(key int64) (int64, bool, error) {
 	return value, ok && err == nil, err
 }
 
+// lockedAdd is Add with locks.
+func (t *Table) lockedAdd(key, addend int64) (int64, error) {
+	before, _, err := t.lockedCreate(key, addend, true)
+	return before, err
+}
+
 // lockedCreate is Insert, or Add, with locks.
 func (t *Table) lockedCreate(key, value int64, add bool) (before int64, created bool, err error) {
 	v, slot := t.locate(key)

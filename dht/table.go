@@ -42,9 +42,10 @@ type Config struct {
 	// Locks guards volume v with lock v; nil means atomics alone. The table does not
 	// free it. A rank must not hold lock v when it works on volume v.
 	Locks lock.Table
-	// Combine lets the ranks of a node that add to one key at once do so by one Add. It pays
-	// where many ranks of a node add to few keys of other nodes. Such an Add waits for that of
-	// another rank, so a rank that is slow holds up ranks of its node.
+	// Combine lets the ranks of a node that add to one key at once do so by one Add under the
+	// lock. It pays where many ranks of a node add to few keys, and costs an Add that meets no
+	// other one some operations on node memory. It goes with Locks: atomics alone are faster
+	// without.
 	Combine bool
 }
 
@@ -63,6 +64,9 @@ func (c *Config) validate(size int) error {
 	}
 	if _, serves := lock.AsServer(c.Locks); serves {
 		return fmt.Errorf("dht: Config.Locks has ranks that serve the others, and here every rank takes locks; choose another lock: %w", ErrConfig)
+	}
+	if c.Combine && c.Locks == nil {
+		return fmt.Errorf("dht: Config.Combine without Locks; atomics alone are faster without it: %w", ErrConfig)
 	}
 	if c.Locks != nil && c.Locks.Len() < c.Volumes {
 		return fmt.Errorf("dht: Config.Locks has %d locks, want one for each of the %d volumes: %w", c.Locks.Len(), c.Volumes, ErrConfig)
@@ -233,14 +237,8 @@ func (t *Table) Add(key, addend int64) (int64, error) {
 	if t.combiner != nil && len(t.combiner.mates) > 1 {
 		return t.combine(key, addend)
 	}
-	return t.addDirectly(key, addend)
-}
-
-// addDirectly is Add without combining.
-func (t *Table) addDirectly(key, addend int64) (int64, error) {
 	if t.cfg.Locks != nil {
-		before, _, err := t.lockedCreate(key, addend, true)
-		return before, err
+		return t.lockedAdd(key, addend)
 	}
 	return t.add(key, addend)
 }

@@ -19,11 +19,11 @@ func combining(t *testing.T, way string, ranks, calls int, seed uint64) dhttest.
 // oneQueue are two keys that have one queue on a node of 3 ranks, and on one of 8.
 var oneQueue = []int64{1, 147}
 
-// TestSearchCombine: Adds that are combined, with Inserts and Lookups and alone, with
-// atomics and under a lock: all schedules of 2 ranks with 2 operations, those of 3 with up to
+// TestSearchCombine: Adds that are combined, with Inserts and Lookups and alone, under
+// three locks: all schedules of 2 ranks with 2 operations, those of 3 with up to
 // 2 preemptions, random ones of 16 ranks on two nodes.
 func TestSearchCombine(t *testing.T) {
-	for _, way := range []string{"", "dmcs"} {
+	for _, way := range []string{"fompi-spin", "dmcs", "fompi-rw"} {
 		t.Run("with"+way, func(t *testing.T) {
 			t.Parallel()
 			whole(t, combining(t, way, 2, 2, 3), sim.Unbounded)
@@ -32,7 +32,7 @@ func TestSearchCombine(t *testing.T) {
 			whole(t, three, 2)
 			three.Calls, three.Keys = 2, oneQueue
 			preemptions := 1
-			if way == "" && !testing.Short() || deep() {
+			if way == "fompi-spin" && !testing.Short() || deep() {
 				preemptions = 2
 			}
 			whole(t, three, preemptions)
@@ -87,7 +87,7 @@ func TestSearchCombineMutants(t *testing.T) {
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			p := combining(t, "", 3, 2, 1)
+			p := combining(t, "dmcs", 3, 2, 1)
 			p.Adds, p.Keys = true, oneQueue
 			p.Disturb = func(c rma.Comm) rma.Comm { return mutated{c, m.do} }
 			r, err := dhttest.Run(p, sim.Random(1, 0, 3000))
