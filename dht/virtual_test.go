@@ -13,16 +13,16 @@ import (
 	_ "github.com/rmalock/rmalock/rmarw"
 )
 
-// rate is how many Adds a second, in millions, the ranks of 4 nodes make in virtual time to one
+// rate is how many Adds a second, in millions, the ranks of some nodes make in virtual time to one
 // key in the memory of rank 0, under a lock or, where it is "", with atomics.
-func rate(t *testing.T, perNode int, name string, combine bool) float64 {
+func rate(t *testing.T, nodes, perNode int, name string, combine bool) float64 {
 	t.Helper()
 	m, err := netmodel.Load("aries")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var place netmodel.Placement
-	for r := range 4 * perNode {
+	for r := range nodes * perNode {
 		place.Node, place.Core = append(place.Node, r/perNode), append(place.Core, r%perNode)
 	}
 	net, err := netmodel.New(m, place)
@@ -67,7 +67,7 @@ func rate(t *testing.T, perNode int, name string, combine bool) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return float64(adds*4*perNode) / float64(end-begin) * 1000
+	return float64(adds*nodes*perNode) / float64(end-begin) * 1000
 }
 
 // TestCombineInVirtualTime: what combining is worth at one key, on 4 nodes of Aries. Without
@@ -79,7 +79,7 @@ func TestCombineInVirtualTime(t *testing.T) {
 	}
 	for _, name := range []string{"dmcs", "rmamcs", "rmarw"} {
 		for _, perNode := range sizes {
-			atomics, plain, combined := rate(t, perNode, "", false), rate(t, perNode, name, false), rate(t, perNode, name, true)
+			atomics, plain, combined := rate(t, 4, perNode, "", false), rate(t, 4, perNode, name, false), rate(t, 4, perNode, name, true)
 			t.Logf("%s, %d ranks a node: %.2f million Adds a second, combined %.2f: %.2f times; atomics alone %.2f", name, perNode, plain, combined, combined/plain, atomics)
 			least := map[int]float64{1: 0.99, 8: 1.5}[perNode]
 			if name == "dmcs" && perNode == 8 {
