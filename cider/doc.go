@@ -6,11 +6,10 @@
 // (FSX21asf/cider, f570c31) differ, the text is built.
 //
 // A [Sync] synchronises changes of slots, which any index owns. The index here, [Store], is the
-// pointer array of section 5: key k has a pointer, which leads to a block of
-// package remote with the key, a checksum and the value. A search reads both. An update writes
-// a new block and changes the pointer by CompareAndSwap. How clients that update one key meet is
-// the [Scheme]: O-SYNC, a spin lock, ShiftLock's queue of writers, or that with the two parts of
-// cider.
+// pointer array of section 5: key k has a pointer, which leads to a block of package remote with
+// the key, a checksum and the value. A search reads both. An update writes a new block and changes
+// the pointer by CompareAndSwap. How clients that update one key meet is the [Scheme]: O-SYNC, a
+// spin lock, ShiftLock's queue of writers, or that with the two parts of cider.
 //
 // # Global write combining (4.2)
 //
@@ -27,6 +26,13 @@
 // more; then through the queue for 36 times. An executor that stood for more than itself adds 2
 // to that credit, one that was alone halves it.
 //
+// # Local write combining and read delegation (3.1)
+//
+// With Policy.Local the clients of a node, in groups, meet before any remote operation. The first
+// that updates a key works alone. Those that come meanwhile wait; then the last of them works for
+// all, with its own value. The same for searches, whose result the others copy. A client that
+// has waited for six leases goes on alone: a node-mate that dies costs that time, and no more.
+//
 // # Words
 //
 //	word      class  whose memory      fields
@@ -35,10 +41,17 @@
 //	EPOCH     far    the key's host    releases
 //	NEXT      plain  a client          for, from
 //	STATUS    plain  a client          for, info, result, batch or coordinator
+//	ENTRY     near   one of a group    tag, tenure, top; Policy.LocalKeys, for updates and for searches
+//	ANSWER    near   a client          for, kind, worker
+//	LINK      near   a client          for, the client below in the stack
+//	STAMP     near   a client          the search whose result is in VALUE
+//	KEY       plain  a client          length and bytes
+//	VALUE     plain  a client          length and bytes
 //
 // Key k is at host k modulo the number of hosts: 24 bytes, as in section 4.6, and its block. A
 // message names the entry of its receiver by a number, so that a late one is for no other. A
-// client has 16 bytes for each hot key (section 4.6 says 8), Config.Hot of them.
+// client has 16 bytes for each hot key (section 4.6 says 8), Config.Hot of them. With Policy.Local it
+// has 32 bytes for each of LocalKeys, and 1,112 for its own key and value.
 //
 // # Cost in remote operations, where no other client is there
 //
@@ -47,6 +60,7 @@
 //	Update through the queue  Get; CompareAndSwap; PutBulk and CompareAndSwap; CompareAndSwap and
 //	                          Accumulate
 //	A combined update         Get; CompareAndSwap, and 2 messages; the coordinator Get too
+//	One that a node-mate made none
 //
 // Operations between semicolons are one round trip. Beside these a client enters a section of
 // package remote once in Config.Section operations.
@@ -67,6 +81,14 @@
 // An update that the lock rejects waits until the pointer shows the deletion (4.2.2 answers at
 // once, which is not linearizable: docs/errata.md). Resets have a number in LOCK, and EPOCH counts
 // releases alone. Clients reset a lock themselves. To become the tail of a queue is a loop of
-// CompareAndSwap with random pauses, where the paper swaps a part of the word. Credits are a client's, not a node's, and there
-// is no local write combining yet. RACE and SMART, the other indexes of the paper, are not there.
+// CompareAndSwap with random pauses, where the paper swaps a part of the word.
+//
+// Credits are a client's, as in the public code, and not a node's, as in the text: so no word is
+// shared on the way of an update. SMART's table, from which local write combining comes, has a
+// buffer of each key for its last value. Here a client's value stays its own, since one that
+// comes late into a shared buffer is written twice (docs/errata.md).
+//
+// Deletions of a slot are counted to 16. A client that stops, between its look at the pointer and
+// its entry into the queue, while 16 deletions and inserts pass, takes the new key for the old one.
+// In the array that is the same key, so it does no harm.
 package cider
