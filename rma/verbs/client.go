@@ -122,8 +122,19 @@ func (c *Client) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if w.Oversubscribed = runtime.GOMAXPROCS(0) == 1; w.Oversubscribed {
 		t.polls = pollsCrowded
 	}
-	w.T = rma.Emulate(t, w.Caps)
+	w.T = swaps{rma.Emulate(t, w.Caps)}
 	return rma.New(w), nil
+}
+
+// swaps has a client's Near words swapped as Far ones are. The CPU does it elsewhere, and it does not
+// reach them here.
+type swaps struct{ rma.Transport }
+
+func (s swaps) Issue(o rma.Operation) {
+	if o.Class == rma.Near && o.Op == rma.Replace && (o.Kind == rma.KindFetchAndOp || o.Kind == rma.KindAccumulate) {
+		o.Class = rma.Far
+	}
+	s.Transport.Issue(o)
 }
 
 // slotHosts are the hosts of a window of slots, whose words lie one after the other at each of

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rmalock/rmalock/art"
 	"github.com/rmalock/rmalock/btree"
 	"github.com/rmalock/rmalock/cider"
 	"github.com/rmalock/rmalock/lock"
@@ -33,7 +34,7 @@ type crowd struct {
 	MemoryNodes []string
 	Token       []byte
 	Job         string // of the windows
-	Work        string // "lock", "store", "btree", "cider" or "race"
+	Work        string // "lock", "store", "btree", "cider", "race" or "art"
 	Lock        string // by name
 	Keys, Ops   int    // Ops are those of each client
 	First, Per  int    // number of the process's first client, from 1 on; clients of a process
@@ -54,8 +55,13 @@ func crowdNodes(t *testing.T) verbs.Config {
 	return cfg
 }
 
-// crowdLease is long: a guest may stand still.
-const crowdLease = 3 * time.Second
+// crowdLease is long where a guest may stand still for what else its machine does.
+func crowdLease() time.Duration {
+	if os.Getenv("GUEST_CLOCK") == "instructions" {
+		return 200 * time.Millisecond
+	}
+	return 3 * time.Second
+}
 
 // table opens a lock with leases that a guest keeps.
 func (k *crowd) table(c rma.Comm, n int) (lock.Table, error) {
@@ -69,7 +75,7 @@ func (k *crowd) table(c rma.Comm, n int) (lock.Table, error) {
 		case p.Name == "LEASE" && info.Name == "drtm": // a writer waits for the leases of readers
 			s.Params["LEASE"] = "50ms"
 		case p.Name == "LEASE":
-			s.Params["LEASE"] = crowdLease.String()
+			s.Params["LEASE"] = crowdLease().String()
 		}
 	}
 	return info.With(c, s)
@@ -115,6 +121,20 @@ func (t inRace) set(key int, v int64) error {
 	return t.Put(binary.BigEndian.AppendUint64(nil, uint64(key)), binary.LittleEndian.AppendUint64(nil, uint64(v)))
 }
 
+type inART struct{ *art.Tree }
+
+func (t inART) get(key int) (int64, bool, error) {
+	b, there, err := t.Search(binary.BigEndian.AppendUint64(nil, uint64(key)), nil)
+	if err != nil || !there || len(b) != 8 {
+		return 0, there, err
+	}
+	return int64(binary.LittleEndian.Uint64(b)), true, nil
+}
+
+func (t inART) set(key int, v int64) error {
+	return t.Put(binary.BigEndian.AppendUint64(nil, uint64(key)), binary.LittleEndian.AppendUint64(nil, uint64(v)))
+}
+
 type inCider struct{ *cider.Store }
 
 func (s inCider) get(key int) (int64, bool, error) {
@@ -131,7 +151,7 @@ func (s inCider) set(key int, v int64) error {
 
 // open opens the thing of keys.
 func (k *crowd) open(c rma.Comm) (keyed, error) {
-	policy := cider.Policy{Lease: int64(crowdLease)}
+	policy := cider.Policy{Lease: int64(crowdLease())}
 	switch k.Work {
 	case "cider":
 		s, err := cider.New(c, cider.Config{Keys: k.Keys, Policy: policy})
@@ -139,6 +159,9 @@ func (k *crowd) open(c rma.Comm) (keyed, error) {
 	case "race":
 		t, err := race.New(c, race.Config{Keys: k.Keys, Policy: policy})
 		return inRace{t}, err
+	case "art":
+		t, err := art.New(c, art.Config{Keys: k.Keys, Policy: policy})
+		return inART{t}, err
 	}
 	l, err := k.table(c, 1000)
 	if err != nil {
@@ -467,7 +490,7 @@ func TestCrowdOfLocks(t *testing.T) {
 }
 
 // TestCrowdOfKeys: the object store and the tree under locks that recover, and the key-value
-// stores of cider and race, used by several processes of which one is killed. Each key has at the end
+// stores of cider, race and art, used by several processes of which one is killed. Each key has at the end
 // the last write of some client, and none that was never written there.
 func TestCrowdOfKeys(t *testing.T) {
 	cfg := crowdNodes(t)
@@ -476,7 +499,7 @@ func TestCrowdOfKeys(t *testing.T) {
 		keys, ops = 500, 150
 	}
 	for _, k := range []crowd{
-		{Work: "cider"}, {Work: "race"},
+		{Work: "cider"}, {Work: "race"}, {Work: "art"},
 		{Work: "store", Lock: "dslr"}, {Work: "store", Lock: "declock"}, {Work: "store", Lock: "shiftlock"},
 		{Work: "btree", Lock: "dslr"}, {Work: "btree", Lock: "declock"}, {Work: "btree", Lock: "shiftlock"},
 	} {

@@ -696,6 +696,8 @@ func TestClientsMail(t *testing.T) {
 		v, err := a.w.FetchAndOpFlush(5, i, near, rma.Replace)
 		require.NoError(t, err)
 		require.EqualValues(t, 100+i, v)
+		require.NoError(t, a.w.AccumulateFlush(6, i, near, rma.Replace))
+		require.NoError(t, a.w.AccumulateFlush(-1, i, near, rma.Sum))
 		for to := range all {
 			require.NoError(t, a.w.AccumulateFlush(1, to, 4+distant, rma.Sum))
 			require.NoError(t, a.w.PutFlush(int64(i+1), to, 4*(i%3)+plain))

@@ -83,19 +83,20 @@ static int64_t now_s(void) {
 	return t.tv_sec;
 }
 
-enum { SPINS = 100, NAP_US = 20, GIVE_UP_S = 5 };
+// A machine that stood still itself for GIVE_UP_S has napped less often than LEAST_NAPS.
+enum { SPINS = 100, NAP_US = 20, GIVE_UP_S = 5, LEAST_NAPS = 10000 };
 
 // post posts a list of work requests once the queue has room.
 static void post(nic_pair *p, struct ibv_send_wr *w, nic_step *s) {
 	struct ibv_send_wr *bad;
 	pthread_mutex_lock(&p->mutex);
-	int64_t since = 0;
+	int64_t since = 0, naps = 0;
 	for (int i = 0; !has_room(p, s) && !is_broken(p); i += i < SPINS) {
 		drain(p);
 		if (i < SPINS) continue;
 		usleep(NAP_US);
 		if (since == 0) since = now_s();
-		if (now_s() - since > GIVE_UP_S) nic_pair_break(p, NIC_GIVEN_UP);
+		if (++naps > LEAST_NAPS && now_s() - since > GIVE_UP_S) nic_pair_break(p, NIC_GIVEN_UP);
 	}
 	if (is_broken(p)) {
 		s->status = IBV_WC_WR_FLUSH_ERR;

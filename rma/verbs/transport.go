@@ -23,8 +23,13 @@ const (
 	pollsCrowded = 10 // where ranks exceed cores
 )
 
-// stepLimit is how long the card has to end a step. It gives up by itself long before.
-const stepLimit = 5 * time.Second
+// A card has stepLimit to end a step, and gives up by itself long before. So many looks in that
+// time show that it was the card that stood still, and not this machine.
+const (
+	stepLimit  = 5 * time.Second
+	stepLooks  = 100 * lookRounds
+	lookRounds = 256 // between two looks at the clock
+)
 
 // host is where the words of one host of a window are.
 type host struct {
@@ -256,10 +261,10 @@ func (t *transport) wait(g *target, s *C.nic_step) error {
 	posted := (*int32)(&s.posted)
 	var since time.Time
 	for round := 0; atomic.LoadInt32(posted) != 0; round++ {
-		if pace(round); round%256 == 255 {
+		if pace(round); round%lookRounds == lookRounds-1 {
 			if since.IsZero() {
 				since = time.Now()
-			} else if time.Since(since) > stepLimit {
+			} else if round > stepLooks && time.Since(since) > stepLimit {
 				C.nic_pair_break(g.pair.p, C.NIC_GIVEN_UP)
 				since = time.Now()
 			}
