@@ -162,6 +162,10 @@ func TestNaive(t *testing.T) {
 			m.hasty = true
 			return m
 		}, kvtest.ErrHistory},
+		"a lost CompareAndSwap is taken for a success": {[]string{"i0", "i0"}, func(m naive) naive {
+			m.Sync.w = rma.Decorate(m.w, func(t rma.Transport) rma.Transport { return &trusting{Transport: t} })
+			return m
+		}, kvtest.ErrHistory},
 		"no fence before the pointer": {[]string{"i0", "g0"}, func(m naive) naive {
 			m.Sync.w = rma.Decorate(m.w, func(t rma.Transport) rma.Transport { return unfenced{t} })
 			return m
@@ -209,4 +213,25 @@ type unfenced struct{ rma.Transport }
 func (t unfenced) Issue(o rma.Operation) {
 	o.Epoch = 0
 	t.Transport.Issue(o)
+}
+
+// trusting is a Transport whose CompareAndSwaps of POINTERs seem to succeed.
+type trusting struct {
+	rma.Transport
+	last rma.Operation
+}
+
+func (t *trusting) Issue(o rma.Operation) {
+	if t.Transport.Issue(o); o.Kind == rma.KindCompareAndSwap && o.Disp < 2 {
+		t.last = o
+	}
+}
+
+func (t *trusting) Flush(target int, r *rma.Results) (int, error) {
+	left, err := t.Transport.Flush(target, r)
+	if t.last.Kind == rma.KindCompareAndSwap {
+		r[t.last.Slot] = t.last.Compare
+		t.last = rma.Operation{}
+	}
+	return left, err
 }

@@ -101,6 +101,8 @@ func TestSearch(t *testing.T) {
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 d0", "u0 g0"}, 4, 0, 2, long},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 3, 0, 1, deep},
 		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 3, 0, 1, deep},
+		{hot, []string{"i0 u1", "u0 i1", "u0 d1"}, 3, 0, 1, deep},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0", "u0", "d0"}, 8, 1, 0, deep},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0"}, 8, 1, 1, deep},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 d0", "u0 g0"}, 8, 1, 1, deep},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0", "u0"}, 5, 1, 0, long},
@@ -120,7 +122,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchLocal: two clients of a node that combine, and one of another.
+// TestSearchLocal: three clients of a node that combine, since one of them works and another one
+// for a third, and one of another node.
 func TestSearchLocal(t *testing.T) {
 	for _, k := range []struct {
 		scheme  Scheme
@@ -130,14 +133,16 @@ func TestSearchLocal(t *testing.T) {
 		bound   int
 		size    int
 	}{
-		{Optimistic, []string{"s0", "u0", "g0"}, 2, 0, 1, short},
+		{Optimistic, []string{"s0", "u0", "u0"}, 2, 0, 1, short},
 		{Optimistic, []string{"s0", "g0", "g0"}, 2, 0, 1, short},
+		{Optimistic, []string{"s0", "u0", "u0", "g0"}, 2, 0, 0, short},
+		{Optimistic, []string{"s0", "g0", "g0", "u0"}, 2, 0, 0, short},
+		{Optimistic, []string{"s0", "u0", "u0", "g0"}, 2, 0, 1, long},
 		{Optimistic, []string{"i0 u0", "u0", "g0"}, 4, 0, 1, long},
 		{Optimistic, []string{"i0 g0", "g0", "u0"}, 4, 0, 1, long},
 		{Combining, []string{"s0", "u0", "d0"}, 2, 0, 1, long},
-		{Optimistic, []string{"s0", "u0", "g0"}, 2, 0, sim.Unbounded, deep},
-		{Optimistic, []string{"s0", "g0", "g0"}, 2, 0, sim.Unbounded, deep},
-		{Optimistic, []string{"s0", "u0", "g0"}, 8, 1, 0, deep},
+		{Optimistic, []string{"s0", "u0", "u0"}, 2, 0, sim.Unbounded, deep},
+		{Optimistic, []string{"s0", "u0", "u0"}, 8, 1, 0, deep},
 	} {
 		t.Run(fmt.Sprintf("%v, %v, %d deaths", k.scheme, k.scripts, k.crashes), func(t *testing.T) {
 			switch {
