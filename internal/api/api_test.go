@@ -1,8 +1,9 @@
-// Package api compares the exported names of the module with those of its last release.
+// Package api compares the exported names of the module with those of its releases.
 //
-// v0.1.0.txt has a line for each exported name of a package that docs/upgrading.md calls stable.
-// A line of it that is gone or different must be in except.txt, after which docs/upgrading.md
-// says what a user does. A release adds its own list: go test ./internal/api -args -list.
+// v0.1.0.txt and v0.2.0.txt have a line for each exported name of a package that docs/upgrading.md
+// calls stable. All of the last release must be there. A line of an earlier one that is gone or
+// different must be in except.txt, after which docs/upgrading.md says what a user does. A release
+// adds its own list: go test ./internal/api -v -args -list.
 package api_test
 
 import (
@@ -22,7 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const released = "v0.1.0.txt"
+// releases are the lists of names, with the names that are gone since.
+var releases = []struct{ names, except string }{{"v0.1.0.txt", "except.txt"}, {"v0.2.0.txt", ""}}
 
 var list = flag.Bool("list", false, "print the exported names")
 
@@ -37,20 +39,31 @@ func TestAPI(t *testing.T) {
 	if *list {
 		fmt.Println(strings.Join(now, "\n"))
 	}
-	before, except := lines(t, released), lines(t, "except.txt")
+	for _, r := range releases {
+		var except []string
+		if r.except != "" {
+			except = lines(t, r.except)
+		}
+		compare(t, now, r.names, lines(t, r.names), except)
+	}
+}
+
+// compare reports what is gone since a release and not excepted, and the other way round.
+func compare(t *testing.T, now []string, released string, before, except []string) {
+	t.Helper()
 	require.NotEmpty(t, before)
 	for _, line := range before {
 		gone, excepted := !slices.Contains(now, line), slices.Contains(except, line)
 		if gone && !excepted {
-			t.Errorf("%s has\n\t%s\nand the module has it no more: keep it, or add the line to except.txt and say in docs/upgrading.md what a user does", released, line)
+			t.Errorf("%s has\n\t%s\nand the module has it no more: keep it, or except it and say in docs/upgrading.md what a user does", released, line)
 		}
 		if excepted && !gone {
-			t.Errorf("except.txt has a line that is not gone:\n\t%s", line)
+			t.Errorf("a line is excepted and not gone:\n\t%s", line)
 		}
 	}
 	for _, line := range except {
 		if !slices.Contains(before, line) {
-			t.Errorf("except.txt has a line that %s has not:\n\t%s", released, line)
+			t.Errorf("a line is excepted that %s has not:\n\t%s", released, line)
 		}
 	}
 }

@@ -10,6 +10,7 @@ class Rmalock(GoPackage):
     git = "https://github.com/rmalock/rmalock.git"
 
     version("main", branch="main")
+    version("0.2.0", tag="v0.2.0")
 
     variant("verbs", default=True, description="Build the backend for RDMA networks")
 
