@@ -102,3 +102,158 @@ func ExampleNewRetryOnFail() {
 	// true
 	// <nil>
 }
+
+// Three ranks share a lock of the CAS spin lock; while they do, a writer's try fails.
+func ExampleNewCASLock() {
+	err := inproc.Job{Nodes: 1, PerNode: 3, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		locks, err := baseline.NewCASLock(c, baseline.Config{Locks: 1}, baseline.Keep)
+		if err != nil {
+			return err
+		}
+		if c.Rank() > 0 {
+			if err := locks.Lock(context.Background(), 0, lock.Shared); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			got, err := locks.TryLock(0, lock.Exclusive)
+			fmt.Println(got, err)
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if c.Rank() > 0 {
+			if err := locks.Unlock(0, lock.Shared); err != nil {
+				return err
+			}
+		}
+		return locks.Free()
+	})
+	fmt.Println(err)
+	// Output:
+	// false <nil>
+	// <nil>
+}
+
+// Ranks count under a ticket lock whose counters are reset after eight tickets.
+func ExampleNewDSLRPlus() {
+	err := inproc.Job{Nodes: 1, PerNode: 4, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		locks, err := baseline.NewDSLRPlus(c, baseline.PlusConfig{Config: baseline.Config{Locks: 1}, CountMax: 8})
+		if err != nil {
+			return err
+		}
+		n, err := counts(c, locks, 4)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(n)
+		}
+		return locks.Free()
+	})
+	fmt.Println(err)
+	// Output:
+	// 100
+	// <nil>
+}
+
+// A reader whose lease has ended learns so from Unlock: what it has read may be torn, and it reads
+// again.
+func ExampleNewDrTM() {
+	err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		locks, err := baseline.NewDrTM(c, baseline.DrTMConfig{Config: baseline.Config{Locks: 1}, LeaseNs: 1_000_000})
+		if err != nil {
+			return err
+		}
+		if err := locks.Lock(context.Background(), 0, lock.Shared); err != nil {
+			return err
+		}
+		c.Sleep(2_000_000)
+		err = locks.Unlock(0, lock.Shared)
+		fmt.Println(errors.Is(err, lock.ErrLeaseLost))
+		return locks.Free()
+	})
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
+}
+
+// The last rank serves, and takes no locks; the others count under a lock.
+func ExampleNewNCoSED() {
+	err := inproc.Job{Nodes: 1, PerNode: 5, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		locks, err := baseline.NewNCoSED(c, baseline.NCoSEDConfig{Config: baseline.Config{Locks: 1}})
+		if err != nil {
+			return err
+		}
+		return servedCounts(c, locks)
+	})
+	fmt.Println(err)
+	// Output:
+	// 100
+	// <nil>
+}
+
+// The same with a lock manager that lets up to ten readers pass a writer.
+func ExampleNewTraditional() {
+	err := inproc.Job{Nodes: 1, PerNode: 5}.Run(func(c rma.Comm) error {
+		locks, err := baseline.NewTraditional(c, baseline.TraditionalConfig{Locks: 1, Passes: 10})
+		if err != nil {
+			return err
+		}
+		return servedCounts(c, locks)
+	})
+	fmt.Println(err)
+	// Output:
+	// 100
+	// <nil>
+}
+
+// servedCounts counts under lock 0 of a table that some ranks serve.
+func servedCounts(c rma.Comm, locks lock.Table) error {
+	n, err := counts(c, locks, 4)
+	if err != nil {
+		return err
+	}
+	if c.Rank() == 0 {
+		fmt.Println(n)
+	}
+	return locks.Free()
+}
+
+// counts has the first ranks add to a word under lock 0, 25 times each, and returns the sum. The
+// others serve.
+func counts(c rma.Comm, locks lock.Table, clients int) (int64, error) {
+	word, err := c.Allocate(rma.DataSpec("word", 1))
+	if err != nil {
+		return 0, err
+	}
+	for range 25 {
+		if c.Rank() >= clients {
+			break
+		}
+		if err := locks.Lock(context.Background(), 0, lock.Exclusive); err != nil {
+			return 0, err
+		}
+		n, err := word.GetFlush(0, 0)
+		if err != nil {
+			return 0, err
+		}
+		if err := word.PutFlush(n+1, 0, 0); err != nil {
+			return 0, err
+		}
+		if err := locks.Unlock(0, lock.Exclusive); err != nil {
+			return 0, err
+		}
+	}
+	if err := lock.Leave(locks); err != nil { // a rank that serves stays until all have left
+		return 0, err
+	}
+	if err := c.Barrier(); err != nil {
+		return 0, err
+	}
+	return word.GetFlush(0, 0)
+}

@@ -1,6 +1,7 @@
 package baseline_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -92,4 +93,60 @@ func TestNCoSEDCosts(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// untried is a lock without tries: one of N-CoSED may fail though the lock is free, and a rank
+// that tries in a loop answers messages between two tries, which a search does not give it.
+func untried(info lock.Info) lock.Info {
+	out := info
+	out.Open = func(c rma.Comm, n, home int) (lock.Table, error) {
+		t, err := info.Open(c, n, home)
+		if err != nil {
+			return nil, err
+		}
+		return patient{t.(servedTable)}, nil
+	}
+	return out
+}
+
+type servedTable interface {
+	lock.Checked
+	lock.Server
+}
+
+type patient struct{ servedTable }
+
+func (t patient) Lock(ctx context.Context, id int, mode lock.Mode) error {
+	if ctx.Done() != nil {
+		return errors.ErrUnsupported
+	}
+	return t.servedTable.Lock(ctx, id, mode)
+}
+func (patient) TryLock(int, lock.Mode) (bool, error) { return false, errors.ErrUnsupported }
+func (t patient) Hosts() rma.Hosts                   { return lock.HostsOf(t.servedTable) }
+
+// TestNCoSEDMutants: N-CoSED with a mistake does not pass.
+func TestNCoSEDMutants(t *testing.T) {
+	const (
+		pace = "a wait is a pause: the rank looks at all mailboxes after it"
+		over = "the flush before has completed all that there was"
+		rare = "not caught: it takes a rank that finds the readers of an old turn gone, and another one that comes at that moment"
+
+		wait, bell, taken = "Await ncosed-mail.BELL", "Flush of Flush of PutBulk ncosed-mail.BELL", "Flush of Flush of Get ncosed-mail.TAKEN"
+		clears            = "CompareAndSwap ncosed.LOCK"
+	)
+	locktest.RunMutantsWithin(t, 300, 16, []check.Equivalent{
+		{Phase: check.Acquiring, Step: wait, Mutation: check.AnyChange, Why: pace},
+		{Phase: check.Acquiring, Step: wait, Before: "Flush of Flush", Mutation: check.NoWait, Why: pace},
+		{Phase: check.Acquiring, Step: wait, Before: "Flush of PutBulk", Mutation: check.NoWait, Why: pace},
+		{Phase: check.Acquiring, Step: wait, Before: "Flush of Get ncosed-mail.SLOT", Mutation: check.NoWait, Readers: true, Why: pace},
+		{Phase: check.Releasing, Step: wait, Mutation: check.AnyChange, Why: pace},
+		{Phase: check.Releasing, Step: "Flush of Get ncosed-mail.BELL", Mutation: check.NoFlush, Writers: true, Why: pace},
+		{Phase: check.Acquiring, Step: taken, Mutation: check.NoFlush, Why: over},
+		{Phase: check.Acquiring, Step: bell, Mutation: check.NoFlush, Why: over},
+		{Phase: check.Releasing, Step: bell, Mutation: check.NoFlush, Why: over},
+		{Phase: check.Acquiring, Step: "Flush of " + clears, Mutation: check.NoFlush, Readers: true, Why: rare},
+		{Phase: check.Acquiring, Step: clears, Mutation: check.Torn, Readers: true, Why: rare},
+		{Phase: check.Releasing, Step: clears, First: true, Mutation: check.Torn, Readers: true, Why: rare},
+	}, untried(with(t, "ncosed", nil)))
 }
