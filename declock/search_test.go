@@ -204,9 +204,9 @@ func TestSearchMany(t *testing.T) {
 // TestSearchLoneDeaths: a rank dies at any step, while the other of its node lives and wants the
 // lock, and so does a rank of another node.
 func TestSearchLoneDeaths(t *testing.T) {
-	executions := int64(1500)
+	executions := int64(800)
 	if locktest.Quick() {
-		executions = 150
+		executions = 100
 	}
 	small := params{"LEASE": "1us", "CAPACITY": "4", "VERSION": "2", "EPOCH": "2", "STAMP": "3"}
 	for _, policy := range []string{"ts-tf", "ts-pf", "local"} {
