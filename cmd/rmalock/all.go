@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -99,12 +100,15 @@ func unfit(i lock.Info, memoryNodes int) (reason string) {
 	return reason
 }
 
+// ofRank is where an error begins that a rank had.
+var ofRank = regexp.MustCompile(`^rank \d+: `)
+
 // leaves reports whether an error says that a lock does not fit, and leaves the lock out.
 func (a *comparison) leaves(name string, err error) bool {
-	if a == nil || !errors.Is(err, lock.ErrConfig) && !errors.Is(err, errors.ErrUnsupported) {
+	if a == nil || !errors.Is(err, lock.ErrConfig) && !errors.Is(err, lock.ErrTooManyHeld) && !errors.Is(err, errors.ErrUnsupported) {
 		return false
 	}
-	l := leftOut{name, strings.TrimPrefix(message(err), "rank 0: ")}
+	l := leftOut{name, ofRank.ReplaceAllString(message(err), "")}
 	if !slices.Contains(a.LeftOut, l) {
 		a.LeftOut = append(a.LeftOut, l)
 	}
