@@ -83,7 +83,7 @@ func (t *Table) issue(im *image, segment int) {
 func (t *Table) read(im *image, segment int) error {
 	for {
 		t.issue(im, segment)
-		if err := t.w.FlushAll(); err != nil {
+		if err := t.complete(segment); err != nil {
 			return err
 		}
 		if err := t.sane(im); err != nil || !t.torn(im) {
@@ -91,6 +91,16 @@ func (t *Table) read(im *image, segment int) error {
 		}
 		t.stats.Torn++
 	}
+}
+
+// complete completes the reads of a segment, and the block of an insert that is on its way.
+func (t *Table) complete(segment int) error {
+	if t.ahead {
+		t.ahead = false
+		return t.w.FlushAll()
+	}
+	host, _ := t.place(segment)
+	return t.w.Flush(host)
 }
 
 // sane reports a header of another segment, which no operation leaves.

@@ -24,6 +24,7 @@ type Table struct {
 	depths                         []uint8 // the directory, as this client knows it: depths of segments
 	to                             target  // of the operation that is under way
 	img, next                      image
+	ahead                          bool // the block of an insert is on its way, to any host
 	write, clear                   write
 	buf                            []int64 // a block to write
 	blocks                         [][]int64

@@ -15,9 +15,10 @@ func (t *Table) Insert(key, value []byte) (bool, error) {
 	}
 	t.aim(key)
 	t.write = write{t: t, value: value}
-	if err := t.write.put(); err != nil { // complete when the buckets are read
+	if err := t.write.put(); err != nil {
 		return false, err
 	}
+	t.ahead = true
 	seen, rival := false, int64(0)
 	for {
 		v, err := t.insert(&seen, &rival)
