@@ -22,3 +22,16 @@ func TestMPIStructures(t *testing.T) {
 		}
 	}
 }
+
+// TestMPITPCC: the locks of TPC-C's transactions in MPI jobs, with their counters verified; on ranks
+// and on a memory node.
+func TestMPITPCC(t *testing.T) {
+	for _, ranks := range []string{"2", "4"} {
+		for _, more := range []string{"", " --memory-nodes 1"} {
+			args := "bench --mode tpcc --lock dslr:LEASE=200ms --acquires 10 --json" + more
+			if m := mpirun(t, ranks, strings.Fields(args)...).good(t).object(t); m["acquires"].(float64) < 10 {
+				t.Errorf("%s ranks, rmalock %s: %v", ranks, args, m)
+			}
+		}
+	}
+}
