@@ -84,9 +84,11 @@
 // CompareAndSwap with random pauses, where the paper swaps a part of the word.
 //
 // Credits are a client's, as in the public code, and not a node's, as in the text: so no word is
-// shared on the way of an update. SMART's table, from which local write combining comes, has a
-// buffer of each key for its last value. Here a client's value stays its own, since one that
-// comes late into a shared buffer is written twice (docs/errata.md).
+// shared on the way of an update. But each client learns by itself that a key is hot, by two
+// updates of it that needed retries: with many clients that takes a while, in which they are
+// optimistic. SMART's table, from which local write combining comes, has a buffer of each key for
+// its last value. Here a client's value stays its own, since one that comes late into a shared
+// buffer is written twice (docs/errata.md).
 //
 // Deletions of a slot are counted to 16. A client that stops, between its look at the pointer and
 // its entry into the queue, while 16 deletions and inserts pass, takes the new key for the old one.
