@@ -4,7 +4,7 @@
 //	P. Zuo, J. Sun, L. Yang, S. Zhang, Y. Hua: One-sided RDMA-Conscious Extendible Hashing for
 //	Disaggregated Memory. USENIX ATC 2021 (RACE),
 //
-// as section 5.3.1 of cider uses it. Keys and values are byte strings. Clients work one-sidedly, also
+// as section 5.3.1 of cider uses it, with local write combining ([cider.Policy]) as an option. Keys and values are byte strings. Clients work one-sidedly, also
 // while the table grows. How clients that change one key meet is a [cider.Scheme].
 //
 // # Where a key is

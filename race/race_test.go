@@ -172,6 +172,43 @@ func leaves(c rma.Comm, r *Table, mine map[int64]int64) error {
 
 func number(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
 
+// TestLocal: clients of a node update and read one key, and some for each other.
+func TestLocal(t *testing.T) {
+	err := inproc.Job{Nodes: 1, PerNode: 4, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		cfg := with(cider.Cider)
+		cfg.Local, cfg.Words = 4, 60_000
+		r, err := New(hook.Relax(c, 5), cfg)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			_, err = r.Insert(number(1), number(0))
+		}
+		if err := errors.Join(err, r.Rest(), c.Barrier()); err != nil {
+			return err
+		}
+		var last [4]int64
+		for i := int64(1); i <= 300; i++ {
+			if there, err := r.Update(number(1), number(i*4+int64(c.Rank()))); err != nil || !there {
+				return fmt.Errorf("update %d: %v, %w", i, there, err)
+			}
+			b, there, err := r.Search(number(1), nil)
+			if err != nil || !there {
+				return fmt.Errorf("search %d: %v, %w", i, there, err)
+			}
+			v := int64(binary.LittleEndian.Uint64(b))
+			if v/4 < last[v%4] {
+				return fmt.Errorf("update %d of client %d after its update %d", v/4, v%4, last[v%4])
+			}
+			last[v%4] = v / 4
+		}
+		return errors.Join(r.Rest(), c.Barrier())
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCost: remote operations of each operation where no other client is there.
 func TestCost(t *testing.T) {
 	const get, bulkGet, bulkPut, cas, add = rma.KindGet, rma.KindGetBulk, rma.KindPutBulk, rma.KindCompareAndSwap, rma.KindAccumulate

@@ -5,8 +5,19 @@ import "errors"
 // Search appends the value of a key to dst, and reports whether the key is there. It changes
 // nothing, and waits for no client.
 func (t *Table) Search(key, dst []byte) ([]byte, bool, error) {
+	if err := t.begin(); err != nil {
+		return dst, false, err
+	}
+	if out, there, done, err := t.sync.JoinSearch(key, dst); done || err != nil {
+		return out, there, err
+	}
+	out, there, err := t.search(key, dst)
+	return out, there, t.sync.LeaveSearch(key, out[len(dst):], there, err)
+}
+
+func (t *Table) search(key, dst []byte) ([]byte, bool, error) {
 	for {
-		if err := t.begin(); err != nil {
+		if err := t.stay(); err != nil {
 			return dst, false, err
 		}
 		t.aim(key)

@@ -114,6 +114,16 @@ func (t *Table) begin() error {
 	return nil
 }
 
+// stay begins the section anew if it has expired, and only then: node-mates may wait for the client,
+// which would wait for memory.
+func (t *Table) stay() error {
+	if !t.expired() {
+		return nil
+	}
+	t.left = 0
+	return t.begin()
+}
+
 // Rest is for a client that does nothing for a while: others can use blocks again that were
 // freed. The next operation ends it.
 func (t *Table) Rest() error {

@@ -189,10 +189,24 @@ func (t *Table) settle(im *image) error {
 }
 
 // Update gives a key that is there another value, and reports whether it was there.
-func (t *Table) Update(key, value []byte) (bool, error) { return t.change(key, value, false) }
+func (t *Table) Update(key, value []byte) (bool, error) {
+	if err := t.begin(); err != nil {
+		return false, err
+	}
+	if there, done, err := t.sync.JoinUpdate(key); done || err != nil {
+		return there, err
+	}
+	there, err := t.change(key, value, false)
+	return there, t.sync.LeaveUpdate(key, there, err)
+}
 
 // Delete takes a key out, and reports whether it was there.
-func (t *Table) Delete(key []byte) (bool, error) { return t.change(key, nil, true) }
+func (t *Table) Delete(key []byte) (bool, error) {
+	if err := t.begin(); err != nil {
+		return false, err
+	}
+	return t.change(key, nil, true)
+}
 
 // Put gives a key a value, there or not.
 func (t *Table) Put(key, value []byte) error {
@@ -209,7 +223,7 @@ func (t *Table) Put(key, value []byte) error {
 // change updates or deletes. Where the key has moved, or the slot is another key's, it looks again.
 func (t *Table) change(key, value []byte, deletes bool) (bool, error) {
 	for {
-		if err := t.begin(); err != nil {
+		if err := t.stay(); err != nil {
 			return false, err
 		}
 		t.aim(key)
