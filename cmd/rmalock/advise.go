@@ -358,7 +358,7 @@ func (a *advice) choose() {
 		a.Notes = append(a.Notes, "It has no shared mode: readers exclude each other.")
 	}
 	if a.Run.Ranks != a.Job.Ranks {
-		a.Notes = append(a.Notes, fmt.Sprintf("The runs are of %d ranks on %d nodes with %d locks.", a.Run.Ranks, a.Run.Nodes, a.Run.Locks))
+		a.Notes = append(a.Notes, fmt.Sprintf("The runs are of %s on %s with %s.", plural(a.Run.Ranks, "rank"), plural(a.Run.Nodes, "node"), plural(a.Run.Locks, "lock")))
 	}
 }
 

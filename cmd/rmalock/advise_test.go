@@ -66,8 +66,8 @@ func TestAdviseMust(t *testing.T) {
 			t.Errorf("%s is run for a job with memory nodes", name)
 		}
 	}
-	text := rmalock(t, "advise", "--ranks", "1024", "--nodes", "64", "--locks", "4096", "--writers", "0.5").good(t).stdout
-	for _, want := range []string{"job      1024 ranks on 64 nodes; 4096 locks", "take     ", "because  ", "256 ranks on 16 nodes with 1024 locks", "rmalock bench --lock all"} {
+	text := rmalock(t, "advise", "--ranks", "1024", "--nodes", "64", "--locks", "4", "--deaths").good(t).stdout
+	for _, want := range []string{"job      1024 ranks on 64 nodes; 4 locks", "take     ", "because  ", "256 ranks on 16 nodes with 1 lock.", "rmalock bench --lock all"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("does not say %q:\n%s", want, text)
 		}
