@@ -1,5 +1,5 @@
 // Package art is an adaptive radix tree on memory nodes, or on ranks where the job has no memory
-// node, after
+// node. It follows
 //
 //	X. Luo, P. Zuo, J. Shen, J. Gu, X. Wang, M. R. Lyu, Y. Zhou: SMART: A High-Performance Adaptive
 //	Radix Tree for Disaggregated Memory. OSDI 2023,

@@ -1,5 +1,5 @@
 // Package race is an extendible hash table on memory nodes, or on ranks where the job has no memory
-// node, after
+// node. It follows
 //
 //	P. Zuo, J. Sun, L. Yang, S. Zhang, Y. Hua: One-sided RDMA-Conscious Extendible Hashing for
 //	Disaggregated Memory. USENIX ATC 2021 (RACE),
