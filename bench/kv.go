@@ -286,5 +286,8 @@ func (t *kv) compare(last []map[int]int64) error {
 
 func (t *kv) free() error { return t.store.Free() }
 
+// rest ends the client's section, for which those wait that need blocks.
+func (t *kv) rest() error { return t.store.Rest() }
+
 // counts are the store's Stats.
 func (t *kv) counts() cider.Stats { return t.store.Stats() }

@@ -65,7 +65,19 @@ func newOperator(c, counted rma.Comm, lck *Lock, w structured, cfg *Config) (*op
 }
 
 func (o *operator) active() bool { return true }
-func (o *operator) leave() error { return nil }
+
+// leave has the client stop working for a while: others may wait for it otherwise, as for blocks
+// that it could still read.
+func (o *operator) leave() error {
+	if s, ok := o.s.(resting); ok {
+		return s.rest()
+	}
+	return nil
+}
+
+// A resting structure's clients say so when they stop working for a while.
+type resting interface{ rest() error }
+
 func (o *operator) begin() {
 	o.lost = 0
 	if s, ok := o.s.(tallied); ok {

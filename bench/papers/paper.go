@@ -82,18 +82,25 @@ func number(v float64) string {
 // All lists the papers.
 func All() []Paper { return []Paper{dslr, declock, alock, cider, rmarw} }
 
-// Select lists the experiments of a paper, or of all for "", with a figure: an ID, its beginning,
-// or a figure's name in the paper; "" for all. An error wraps bench.ErrConfig.
-func Select(paper, figure string) ([]Paper, error) {
+// Select lists the experiments of a paper, or of all for "", with one of some figures: an ID, its
+// beginning, or a figure's name in the paper; none for all. An error wraps bench.ErrConfig.
+func Select(paper string, figures ...string) ([]Paper, error) {
 	var out []Paper
 	var names []string
+	found := map[string]bool{}
 	for _, p := range All() {
 		names = append(names, p.Name)
 		if paper != "" && paper != p.Name {
 			continue
 		}
 		p.Experiments = slices.DeleteFunc(slices.Clone(p.Experiments), func(x Experiment) bool {
-			return figure != "" && x.Figure != figure && !strings.HasPrefix(x.ID, figure)
+			keep := len(figures) == 0
+			for _, f := range figures {
+				if x.has(f) {
+					keep, found[f] = true, true
+				}
+			}
+			return !keep
 		})
 		if len(p.Experiments) > 0 {
 			out = append(out, p)
@@ -102,10 +109,17 @@ func Select(paper, figure string) ([]Paper, error) {
 	if paper != "" && !slices.Contains(names, paper) {
 		return nil, fmt.Errorf("no paper is called %q; there are: %s: %w", paper, strings.Join(names, ", "), bench.ErrConfig)
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("no experiment has figure %q; rmalock papers --list shows them: %w", figure, bench.ErrConfig)
+	for _, f := range figures {
+		if !found[f] {
+			return nil, fmt.Errorf("no experiment has figure %q; rmalock papers --list shows them: %w", f, bench.ErrConfig)
+		}
 	}
 	return out, nil
+}
+
+// has reports whether an experiment is of a figure.
+func (x *Experiment) has(figure string) bool {
+	return strings.HasPrefix(x.ID, figure) || slices.Contains(strings.Split(x.Figure, ", "), figure)
 }
 
 // Lines are the flags of each command of an experiment, of a length.

@@ -22,7 +22,8 @@ import (
 
 // papersOptions are the flags of papers.
 type papersOptions struct {
-	paper, figure  string
+	paper          string
+	figures        []string
 	quick, full    bool
 	list, markdown bool
 	json           bool
@@ -39,7 +40,7 @@ func newPapers() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.paper, "paper", "", "the experiments of one paper: dslr, declock, alock, cider or rma-rw")
-	f.StringVar(&o.figure, "figure", "", "the experiments of a `figure`, as in the paper or by the beginning of an id")
+	f.StringSliceVar(&o.figures, "figure", nil, "the experiments of `figures`, as in the paper or by the beginnings of ids")
 	f.BoolVar(&o.quick, "quick", false, "short runs, the default")
 	f.BoolVar(&o.full, "full", false, "long runs, and bands over the machines' weak constants")
 	f.BoolVar(&o.list, "list", false, "list the experiments and their commands, and run none")
@@ -61,7 +62,7 @@ func paperNames() (names []string) {
 }
 
 func (o *papersOptions) run(cmd *cobra.Command) error {
-	list, err := papers.Select(o.paper, o.figure)
+	list, err := papers.Select(o.paper, o.figures...)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (o *papersOptions) run(cmd *cobra.Command) error {
 		}
 		return nil
 	}
-	w := &paperRuns{keys: map[string][]string{}}
+	w := &paperRuns{keys: map[string][]string{}, made: map[string]*paperRun{}}
 	if o.plot != "" {
 		if w.store, err = bench.OpenStore(o.plot); err != nil {
 			return fail(err)
@@ -149,6 +150,14 @@ type paperRuns struct {
 	mu    sync.Mutex
 	store *bench.Store
 	keys  map[string][]string // of the runs of each experiment
+	made  map[string]*paperRun
+}
+
+// A paperRun is made once, for all experiments that have it.
+type paperRun struct {
+	once sync.Once
+	res  *bench.Result
+	err  error
 }
 
 // tell writes a line about progress.
@@ -168,17 +177,19 @@ func (w *paperRuns) make(x *papers.Experiment, full bool) (runs papers.Runs, err
 		where := o.layout.where(o.backend.name)
 		for _, p := range points {
 			key := o.key(p, where) + ", build " + build()
-			res := w.kept(x.ID, key)
-			if res == nil {
-				if res, err = o.runHere(p, nil); err != nil {
-					return nil, fmt.Errorf("%s: %w", p.Config.Lock, err)
+			r := w.run(x.ID, key)
+			r.once.Do(func() {
+				if r.res == nil {
+					r.res, r.err = o.runHere(p, nil)
 				}
-				err = w.keep(bench.Record{Key: key, Where: where, Command: "rmalock bench " + line, Made: time.Now().Truncate(time.Second), Host: bench.ThisHost(), Result: res})
-				if err != nil {
-					return nil, err
+				if r.err == nil {
+					r.err = w.keep(bench.Record{Key: key, Where: where, Command: "rmalock bench " + line, Made: time.Now().Truncate(time.Second), Host: bench.ThisHost(), Result: r.res})
 				}
+			})
+			if r.err != nil {
+				return nil, fmt.Errorf("%s: %w", p.Config.Lock, r.err)
 			}
-			runs = append(runs, res)
+			runs = append(runs, r.res)
 		}
 	}
 	return runs, nil
@@ -202,22 +213,23 @@ func paperPoints(line string) (*benchOptions, []bench.Point, error) {
 	return o, o.applicable(points, o.layout.nodesOf), nil
 }
 
-// kept is a run of the folder, or nil. It notes that an experiment has it.
-func (w *paperRuns) kept(id, key string) *bench.Result {
+// run is a run by its key, with its result if the folder has it. It notes that an experiment has it.
+func (w *paperRuns) run(id, key string) *paperRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keys[id] = append(w.keys[id], key)
-	if w.store == nil {
-		return nil
+	if w.made[key] == nil {
+		w.made[key] = &paperRun{}
+		if w.store != nil {
+			if i := slices.IndexFunc(w.store.Records(), func(r bench.Record) bool { return r.Key == key }); i >= 0 {
+				w.made[key].res = w.store.Records()[i].Result
+			}
+		}
 	}
-	i := slices.IndexFunc(w.store.Records(), func(r bench.Record) bool { return r.Key == key })
-	if i < 0 {
-		return nil
-	}
-	return w.store.Records()[i].Result
+	return w.made[key]
 }
 
-// keep adds a run to the folder. Two experiments may have it in common.
+// keep adds a run to the folder, if it is not there.
 func (w *paperRuns) keep(r bench.Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
