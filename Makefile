@@ -19,7 +19,7 @@ NAMED = -ldflags "-X main.release=$(VERSION)"
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: help setup setup-build build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm quick-guest test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures guide papers pictures site clean
+.PHONY: help setup setup-build build package test-package run test test-all ci quick-go quick-mpi quick-hosts quick-slurm test-go test-race test-mpi test-hosts test-slurm quick-guest test-guest test-interrupt check-deep verify vet lint lint-if-built blanks bench figures guide papers papers-quick pictures site clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -47,7 +47,7 @@ run: build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, unde
 # The stages of make test and of make test-all, each with its limit in seconds: three times
 # and more of what it takes on 2 cores.
 STAGES = vet:1200 quick-go:1500 quick-mpi:900 quick-hosts:600 quick-slurm:300 quick-guest:1200
-STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600 test-guest:14400 test-package:1800
+STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600 papers-quick:1200 test-guest:14400 test-package:1800
 
 ifdef PKG
 test: setup ## vet and the quick part of all tests, stage by stage; PKG=./rmarw tests one package whole
@@ -168,6 +168,12 @@ site: ## the pages as a site, in bin/site
 
 papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtual time; a quarter of an hour
 	bin/rmalock papers --quick --markdown > docs/papers.md.new; mv docs/papers.md.new docs/papers.md
+
+# Experiments with a headline of each paper: what a changed protocol loses shows here first.
+HEADLINES = DS-cost,DF8-high,DF9,LF12a,CF20,AF1,AF5-5,RF3-lb,RF5
+
+papers-quick: build ## headlines of each paper, by short runs: a red one fails; some four minutes of one core
+	bin/rmalock papers --quick --figure $(HEADLINES)
 
 clean: ## removes bin
 	rm -rf bin

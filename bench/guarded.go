@@ -52,22 +52,33 @@ func agreedStep(c rma.Comm, table lock.Table) (int, error) {
 	return int(all[0]), nil
 }
 
-// step is hosts if each hosts locks, from lock 0 on, have different homes, as they have where
-// locks go round the hosts. Otherwise it is 1: each lock has a number of its own. It is ^id if
-// the home of lock id is no host.
+// step is the number of hosts round which locks go: from lock 0 on, so many locks at a time have
+// different homes. All hosts need not have locks, as where only some ranks serve. It is 1 where
+// homes repeat otherwise: each lock then has a number of its own. It is ^id if the home of lock
+// id is no host.
 func step(table lock.Table, hosts int) int {
 	seen := make([]int, hosts) // by home: the round that last had it, from 1
-	step := hosts
+	period := 0                // 0 until a home repeats
+	step := 0
 	for id := range table.Len() {
 		home := table.Home(id)
 		if home < 0 || home >= hosts {
 			return ^id
 		}
-		round := id/hosts + 1
+		if period == 0 && seen[home] != 0 {
+			period, step = id, id
+		}
+		round := 1
+		if period > 0 {
+			round += id / period
+		}
 		if seen[home] == round {
 			step = 1
 		}
 		seen[home] = round
+	}
+	if period == 0 { // each lock has a home of its own
+		return hosts
 	}
 	return step
 }

@@ -8,13 +8,16 @@ import (
 
 // bounded is a Comm whose windows take no more than Config.Memory in all. All ranks
 // contribute the same to a window, and so refuse it together. Memory nodes count as parts of
-// the ranks' memory, evenly; in virtual time they count as nothing, since their words exist from
-// the first access on.
+// the ranks' memory, evenly. In virtual time words exist from the first access on, a page at a
+// time, and what counts is a pointer for each page.
 type bounded struct {
 	rma.Comm
 	cfg   *Config
 	taken *int64 // bytes at the caller's rank, since the run began
 }
+
+// simPage is the words of a page in virtual time.
+const simPage = 512
 
 // Unwrap returns the Comm below.
 func (b *bounded) Unwrap() rma.Comm { return b.Comm }
@@ -32,8 +35,8 @@ func (b *bounded) Split(color, key int) (rma.Comm, error) {
 func (b *bounded) Allocate(spec rma.Spec) (*rma.Window, error) {
 	words := int64(spec.Words())
 	switch {
-	case spec.Hosts == rma.MemoryNodes && b.cfg.virtual != nil:
-		words = 0
+	case b.cfg.virtual != nil:
+		words /= simPage
 	case spec.Hosts == rma.MemoryNodes:
 		words = words * int64(b.MemoryNodes()) / int64(b.Size())
 	}
@@ -49,8 +52,7 @@ func (c *Config) bound(of rma.Comm) (rma.Comm, error) {
 	if c.Memory == 0 {
 		return of, nil
 	}
-	sparse := c.virtual != nil && of.MemoryNodes() > 0
-	if each := int64(c.Locks / of.Size()); each > c.Memory/8 && !sparse { // a word of data for each lock, whatever the lock
+	if each := int64(c.Locks / of.Size()); each > c.Memory/8 && c.virtual == nil { // a word of data for each lock, whatever the lock
 		return nil, c.tooLarge(8 * each)
 	}
 	return &bounded{of, c, new(int64)}, nil

@@ -28,6 +28,8 @@ func TestEachLockHasItsWord(t *testing.T) {
 		{[]int{0, 0, 0, 0}, 3, 8},
 		{[]int{0, 0, 0, 0}, 1, 8}, // one memory node
 		{[]int{0, 1, 2, 1, 1}, 3, 10},
+		{[]int{1, 2, 1, 2, 2, 1}, 4, 6}, // only some ranks serve
+		{[]int{1, 2, 1, 1}, 4, 8},
 	} {
 		table := homes{of: c.of}
 		g := &guarded{table: table, each: 2, step: step(table, c.hosts)}

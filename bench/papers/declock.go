@@ -52,7 +52,7 @@ var declock = Paper{
 				{What: "CASLock over ShiftLock, the best of 24 clients and fewer", Paper: Exactly(1.46), Unit: "x", Class: R, Of: few("caslock", "shiftlock"), Gap: noCPU, Known: Range{0.8, 1.1}},
 				{What: "CASLock over DecLock, the best of 24 clients and fewer", Paper: Exactly(1.25), Unit: "x", Class: R, Of: few("caslock", taskFair), Gap: noCPU, Known: Range{0.8, 1}},
 				{What: "DecLock over DSLR+, 256 clients", Paper: UpTo(1.74), Unit: "x", Class: R, Of: at(256, Over(Throughput, taskFair, "dslr-plus")), Band: bandAt(256, taskFair, "dslr-plus")},
-				{What: "DecLock-PF over ShiftLock, 256 clients", Paper: UpTo(1.40), Unit: "x", Class: R, Of: at(256, Over(Throughput, phaseFair, "shiftlock")), Band: bandAt(256, phaseFair, "shiftlock"), Gap: shiftlockFaster, Known: Range{0.7, 1.05}},
+				{What: "DecLock-PF over ShiftLock, 256 clients", Paper: UpTo(1.40), Unit: "x", Class: R, Of: at(256, Over(Throughput, phaseFair, "shiftlock")), Band: bandAt(256, phaseFair, "shiftlock")},
 			},
 		},
 		{
@@ -62,14 +62,14 @@ var declock = Paper{
 			Claims: []Claim{
 				{What: "DecLock over CASLock, the most of all lengths", Paper: UpTo(43.47), Unit: "x", Class: K, Of: mostOver(taskFair, "caslock"), Gap: rivalsFaster, Known: Range{12, 21.7}},
 				{What: "DecLock over DSLR+, the most of all lengths", Paper: UpTo(4.35), Unit: "x", Class: K, Of: mostOver(taskFair, "dslr-plus"), Gap: rivalsFaster, Known: Range{1.5, 2.17}},
-				{What: "DecLock over ShiftLock, the most of all lengths", Paper: UpTo(1.81), Unit: "x", Class: R, Of: mostOver(phaseFair, "shiftlock")},
+				{What: "DecLock over ShiftLock, the most of all lengths", Paper: UpTo(1.81), Unit: "x", Class: R, Of: mostOver(phaseFair, "shiftlock"), Gap: localForNothing, Known: Range{2.3, 4}},
 				{What: "CASLock: operations per acquire with 32 accesses", Paper: UpTo(387.9), Class: K, Of: lockOps("caslock", 32), Gap: notSlowEnough, Known: Range{90, 190}},
 				{What: "DSLR+: operations per acquire with 32 accesses", Paper: UpTo(349.2), Class: K, Of: lockOps("dslr-plus", 32), Gap: notSlowEnough, Known: Range{60, 170}},
 				{What: "ShiftLock: operations per acquire with 32 accesses", Paper: UpTo(15.6), Class: K, Of: lockOps("shiftlock", 32)},
 				{What: "DecLock: half the fetch-and-adds and the entries written, per acquire, one access", Paper: UpTo(1.10), Class: E, Of: func(r Runs) float64 { return r.Workload("accesses 1").Lock(taskFair).Of(entries(1)) }},
 				{What: "99 % latency of DecLock below CASLock's, one access", Paper: UpTo(98.2), Unit: "%", Class: T, Of: belowLatency(P99, taskFair, "caslock", 1)},
 				{What: "99 % latency of DecLock below DSLR+'s, one access", Paper: UpTo(67.8), Unit: "%", Class: T, Of: belowLatency(P99, taskFair, "dslr-plus", 1), Gap: rivalsFaster, Known: Range{15, 58}},
-				{What: "99 % latency of DecLock below ShiftLock's, one access", Paper: UpTo(43.7), Unit: "%", Class: T, Of: belowLatency(P99, phaseFair, "shiftlock", 1), Gap: shiftlockFaster, Known: Range{-120, 34}},
+				{What: "99 % latency of DecLock below ShiftLock's, one access", Paper: UpTo(43.7), Unit: "%", Class: T, Of: belowLatency(P99, phaseFair, "shiftlock", 1), Gap: shiftlockTail, Known: Range{-30, 33}},
 				{What: "median latency of DecLock below CASLock's, one access", Paper: UpTo(95.8), Unit: "%", Class: T, Of: belowLatency(Median, taskFair, "caslock", 1)},
 			},
 		},
@@ -126,8 +126,10 @@ const (
 		"(holBlocking and lineReadNs, known as ranges only)."
 	sharedHere = "Readers of a compute node share the lock here without an operation on the memory node, so with few writers DecLock gains more than in the paper, " +
 		"where something else bounds all locks alike."
-	shiftlockFaster = "ShiftLock reaches 2.6 to 2.8 million acquires a second here with 256 clients, more than either form of DecLock with as many writers as readers, " +
-		"and falls behind with fewer writers. Why its order with the phase-fair form is another one is not known."
+	localForNothing = "The most is without accesses: a hand-over inside a node takes a few accesses to its own memory here, and in the paper's program a mutex, " +
+		"a map and a switch of coroutines beside them. With one access it is within the tolerance."
+	shiftlockTail = "Writers of a node hand over to each other while they are older than the ranks of other nodes that wait, as in the authors' code; " +
+		"these wait longer for it. ShiftLock suffers less than in the paper from the looks of its readers (lineReadNs, known as a range only)."
 	notSlowEnough = "What waits behind atomics and hot lines is not slow enough in the model: critical sections of others last as long as without waiting, " +
 		"so a client that waits tries a third as often as in the paper. The two constants (holBlocking, lineReadNs) are known as ranges only."
 	medianTooHigh = "The median client suffers from the tries of others (holBlocking) more than in the paper, where it is below 60 µs; the run is short for the tail."

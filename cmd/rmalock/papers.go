@@ -75,7 +75,7 @@ func (o *papersOptions) run(cmd *cobra.Command) error {
 		}
 		return nil
 	}
-	w := &paperRuns{keys: map[string][]string{}, made: map[string]*paperRun{}}
+	w := newPaperRuns()
 	if o.plot != "" {
 		if w.store, err = bench.OpenStore(o.plot); err != nil {
 			return fail(err)
@@ -151,6 +151,10 @@ type paperRuns struct {
 	store *bench.Store
 	keys  map[string][]string // of the runs of each experiment
 	made  map[string]*paperRun
+}
+
+func newPaperRuns() *paperRuns {
+	return &paperRuns{keys: map[string][]string{}, made: map[string]*paperRun{}}
 }
 
 // A paperRun is made once, for all experiments that have it.

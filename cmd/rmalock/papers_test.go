@@ -134,7 +134,7 @@ func TestPapersRed(t *testing.T) {
 		{lossy, "test-lax", papers.Red, "did not exclude"},
 	} {
 		c.x.Flags = strings.Replace(c.x.Flags, "--lock dslr", "--lock "+c.lock, 1)
-		w := &paperRuns{keys: map[string][]string{}}
+		w := newPaperRuns()
 		runs, err := w.make(&c.x, false)
 		row := c.x.Judge("dslr", false, runs, err)[0]
 		if row.Verdict != c.want || !strings.Contains(row.Reason, c.says) {
