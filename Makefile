@@ -172,7 +172,7 @@ papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtua
 # Experiments with a headline of each paper: what a changed protocol loses shows here first.
 HEADLINES = DS-cost,DF8-high,DF9,LF12a,CF20,AF1,AF5-5,RF3-lb,RF5
 
-papers-quick: build ## headlines of each paper, by short runs: a red one fails; some four minutes of one core
+papers-quick: build ## headlines of each paper, by short runs: a red one fails; two minutes of one core
 	bin/rmalock papers --quick --figure $(HEADLINES)
 
 clean: ## removes bin
