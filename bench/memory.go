@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rmalock/rmalock/rma"
@@ -44,7 +45,11 @@ func (b *bounded) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if *b.taken > b.cfg.Memory {
 		return nil, b.cfg.tooLarge(*b.taken)
 	}
-	return b.Comm.Allocate(spec)
+	w, err := b.Comm.Allocate(spec)
+	if errors.Is(err, rma.ErrMemory) {
+		err = fmt.Errorf("locks is %d: take fewer: %w", b.cfg.Locks, err)
+	}
+	return w, err
 }
 
 // bound returns a Comm that keeps to Config.Memory.

@@ -195,6 +195,8 @@ var shorter = map[string]*regexp.Regexp{
 	"--ranks 16":     regexp.MustCompile(`--ranks \S*\d\d\S*`),
 }
 
+var locksOfLine = regexp.MustCompile(`--lock \S+`)
+
 // smaller are the arguments of a command for fewer ranks and less time.
 func smaller(args string) string {
 	if strings.HasPrefix(args, "mn ") || strings.Contains(args, "--backend verbs") {
@@ -202,6 +204,15 @@ func smaller(args string) string {
 	}
 	for with, flag := range shorter {
 		args = flag.ReplaceAllString(args, with)
+	}
+	if !strings.Contains(args, "--backend sim") { // where the machine may be busy for longer than a lease
+		args = locksOfLine.ReplaceAllStringFunc(args, func(locks string) string {
+			names := strings.Split(strings.TrimPrefix(locks, "--lock "), ",")
+			for i := range names {
+				names[i] = steady(names[i])
+			}
+			return "--lock " + strings.Join(names, ",")
+		})
 	}
 	tune := strings.HasPrefix(args, "tune")
 	switch bench := strings.HasPrefix(args, "bench"); {
