@@ -85,6 +85,7 @@ func (t several) Lock(ctx context.Context, id int, mode lock.Mode) error {
 func variant(name string, cfg dslr.Config, use func(c rma.Comm, t *dslr.Table) lock.Table) lock.Info {
 	cfg.Lease, cfg.BackoffFirst, cfg.BackoffLast = sim.DefaultTickNs, -1, -1
 	return lock.Info{Name: name, Shared: true, Recovers: true, Open: func(c rma.Comm, n, home int) (lock.Table, error) {
+		cfg := cfg
 		cfg.Locks, cfg.Home = n, home
 		t, err := dslr.New(c, cfg)
 		if err != nil {

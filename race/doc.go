@@ -46,7 +46,7 @@
 // depth; the keys that go are frozen, so that no client changes them there; each is copied to the
 // slot of the same number in the new segment; slots with nothing to copy get a mark there; and
 // the new bucket is opened. A client may do each step again, or instead of another one: nothing is
-// copied into a slot that is not 0, and none is 0 again. Whoever needs to change a key of a bucket in between
+// copied into a slot that is not 0, and none is 0 again. A client that needs to change a key of a bucket in between
 // finishes that bucket first. A search does not: it reads the old bucket, then the new one. At last
 // the frozen keys are taken from their old slots, as by a deletion, so that clients that wait in
 // the queue of one find that the key has moved. When all buckets are split DIRECTORY says so.
