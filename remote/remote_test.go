@@ -116,8 +116,8 @@ func change(c rma.Comm, h *remote.Heap, n int) error {
 		if err := h.Leave(); err != nil {
 			return err
 		}
-		if n := h.Held(); n > 16*32 {
-			return fmt.Errorf("a client holds %d words, want at most a chunk of %d", n, 16*32)
+		if n, most := h.Held(), 16*32+32; n > most {
+			return fmt.Errorf("a client holds %d words, want at most %d, a chunk and the block freed last", n, most)
 		}
 	}
 	return c.Barrier()
