@@ -24,8 +24,9 @@ type mail struct {
 	last []int64 // by rank: the parity of the last message sent
 	bits [2][1]int64
 	acks int     // Puts of TAKEN since the last flush of all
+	got  []int64 // by rank: the message in its slot at the last look
 	seen []int64 // by rank: the last message that was taken
-	bell int64
+	bell int64   // BELL before the last look
 	out  []parcel
 }
 
@@ -47,7 +48,11 @@ func openMail(c rma.Comm, name string, fields ...rma.Field) (*mail, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mail{c: c, w: w, n: n, last: make([]int64, n), seen: make([]int64, n), bits: [2][1]int64{{0}, {1}}}, nil
+	got, err := w.Buffer(n)
+	if err != nil {
+		return nil, err
+	}
+	return &mail{c: c, w: w, n: n, last: make([]int64, n), got: got, seen: make([]int64, n), bits: [2][1]int64{{0}, {1}}}, nil
 }
 
 // post has a message sent as soon as its receiver has taken the one before.
@@ -92,10 +97,10 @@ func (m *mail) send(p parcel) (bool, error) {
 	return true, m.w.Flush(p.to)
 }
 
-// take takes a message, if there is one.
+// take takes a message that was there at the last look, if there is one.
 func (m *mail) take() (from int, v int64, err error) {
-	for from := range m.n {
-		if v := m.w.Peek(from); v != m.seen[from] && parity.Get(v) != parity.Get(m.seen[from]) {
+	for from, v := range m.got {
+		if v != m.seen[from] && parity.Get(v) != parity.Get(m.seen[from]) {
 			m.seen[from] = v
 			m.w.PutBulk(m.bits[parity.Get(v)][:], from, m.n+m.c.Rank())
 			if m.acks++; m.acks < rma.MaxPending/2 {
@@ -130,5 +135,14 @@ func (m *mail) wait() error {
 	return err
 }
 
-// listen notes what the bell says, before a look at the slots.
-func (m *mail) listen() { m.bell = m.w.Peek(2 * m.n) }
+// look looks at all slots, if a rank has rung since the last look.
+func (m *mail) look() error {
+	me := m.c.Rank()
+	bell := m.w.Peek(2 * m.n)
+	if bell == m.bell {
+		return nil
+	}
+	m.bell = bell
+	m.w.GetBulk(m.got, me, 0)
+	return m.w.Flush(me)
+}

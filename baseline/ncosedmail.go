@@ -59,7 +59,9 @@ func (t *NCoSED) tell(to, kind int, turn, readers int64, id int) error {
 // attend answers others until done, and all messages are sent.
 func (t *NCoSED) attend(done func() bool) error {
 	for {
-		t.mail.listen()
+		if err := t.mail.look(); err != nil {
+			return err
+		}
 		for {
 			from, v, err := t.mail.take()
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 //	ANSWER  plain  each rank     the number of the request that is answered, and the answer
 //
 // To ask is a Put of SLOT and then one of BELL, which a server awaits: it then looks at all
-// slots. The Put of BELL has the form of a bulk of one word, so that a simulator that prices the
+// slots at once, and takes the requests among them in turn. The Put of BELL has the form of a bulk of one word, so that a simulator that prices the
 // window's Puts as messages prices a request as one.
 type requests struct {
 	c       rma.Comm
@@ -27,8 +27,9 @@ type requests struct {
 	ring    [1]int64
 
 	// Of a server.
-	seen  []int64 // by rank: its last request
-	next  int     // where to look first
+	slots []int64 // by rank: its request at the last look
+	seen  []int64 // by rank: its last request that was received
+	next  int     // where to go on
 	bell  int64   // BELL before the last look
 	ended int     // ranks that want no more locks
 }
@@ -79,6 +80,9 @@ func openRequests(c rma.Comm, name string, servers int) (*requests, error) {
 	r := &requests{c: c, w: w, servers: servers, clients: clients}
 	if r.Serves() {
 		r.seen = make([]int64, clients)
+		if r.slots, err = w.Buffer(clients); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }
@@ -123,18 +127,27 @@ func (r *requests) answer(client int, v, answer int64) error {
 // receive waits for a request. Ranks come in turn.
 func (r *requests) receive() (client int, v int64, err error) {
 	for {
-		r.bell = r.w.Peek(r.bellAt())
 		for i := range r.clients {
 			client := (r.next + i) % r.clients
-			if v := r.w.Peek(client); v != r.seen[client] {
+			if v := r.slots[client]; v != r.seen[client] {
 				r.seen[client], r.next = v, client+1
 				return client, v, nil
 			}
 		}
-		if _, err := r.w.Await(r.c.Rank(), r.bellAt(), rma.NotEqual(r.bell)); err != nil {
+		if err := r.look(); err != nil {
 			return 0, 0, err
 		}
 	}
+}
+
+// look waits until a rank has rung since the last look, and looks at all slots.
+func (r *requests) look() (err error) {
+	me := r.c.Rank()
+	if r.bell, err = r.w.Await(me, r.bellAt(), rma.NotEqual(r.bell)); err != nil {
+		return err
+	}
+	r.w.GetBulk(r.slots, me, 0)
+	return r.w.Flush(me)
 }
 
 // end tells all servers that the rank wants no more locks.
