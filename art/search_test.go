@@ -210,15 +210,21 @@ func TestSearchRandom(t *testing.T) {
 		"cider, 64 clients":  {hot, 64, 2, some, 0, 6},
 	} {
 		for _, explore := range []struct {
-			name string
-			s    sim.Scheduler
-		}{{"random", sim.Random(1, 0, locktest.Draws(k.n))}, {"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n))}} {
+			name   string
+			s      sim.Scheduler
+			noSwap bool
+		}{
+			{"random", sim.Random(1, 0, locktest.Draws(k.n)), false},
+			{"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n)), false},
+			{"no swap", sim.Random(2, 0, locktest.Draws(k.n/4)), true},
+		} {
 			t.Run(name+"/"+explore.name, func(t *testing.T) {
 				if k.clients > 16 && locktest.Quick() {
 					t.Skip("takes some seconds; see test-all")
 				}
 				t.Parallel()
 				p := plan(nil, []int{5, 6}, []int{11}, k.policy)
+				p.NoSwap = explore.noSwap
 				p.Calls, p.Seed, p.Ops, p.Keys = k.calls, 1, "sugidr", k.keys
 				p.Search.Node = make([]int, k.clients)
 				for i := range p.Search.Node {

@@ -56,6 +56,9 @@ const jitter = 0.1
 
 // Model returns a new model of its network.
 func (n modelled) Model(v *Virtual, seed uint64) (sim.Model, error) {
+	if v.MaskedSwap && n.m.Value("maskedSwap") == 0 {
+		return nil, fmt.Errorf("the cards of %s have no masked swap; run without it: %w", n.m.Name, ErrConfig)
+	}
 	net, err := netmodel.New(n.m, placement(v))
 	if err == nil && v.Verbs {
 		net.Jitter(jitter, seed)

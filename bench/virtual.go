@@ -57,7 +57,8 @@ type Virtual struct {
 	// Verbs prices windows as on InfiniBand verbs, and not as on MPI (sim.Timed.Verbs). Flights
 	// are then up to 10 % shorter or longer, at random.
 	Verbs bool
-	// MaskedSwap says that with Verbs a swap is one operation (sim.Timed.MaskedSwap).
+	// MaskedSwap says that with Verbs a swap, whole or masked, is one operation
+	// (sim.Timed.MaskedSwap). The machine's card must have it.
 	MaskedSwap bool
 	// Messages and Device are names of windows: mailboxes, whose Puts are messages, and those in
 	// the memory of NICs (sim.Timed.Messages).

@@ -208,7 +208,9 @@ func (t *mutantTransport) Issue(o rma.Operation) {
 			t.open = append(t.open, e)
 			return
 		case Blind:
-			o.Kind, o.Op = rma.KindFetchAndOp, rma.Replace
+			if o.CompareMask = 0; o.Kind == rma.KindCompareAndSwap {
+				o.Kind, o.Op = rma.KindFetchAndOp, rma.Replace
+			}
 		case NoFence:
 			o.Epoch = 0
 		case Trusting:
@@ -224,6 +226,8 @@ func after(o *rma.Operation, v int64) (int64, bool) {
 	switch {
 	case o.Kind == rma.KindCompareAndSwap:
 		return o.Operand, v == o.Compare
+	case o.Kind == rma.KindMaskedSwap:
+		return o.Masked(v), o.Matches(v)
 	case o.Op == rma.Sum:
 		return v + o.Operand, true
 	}

@@ -48,9 +48,9 @@ const (
 	Late
 	// Torn: an atomic operation is a Get and a Put, each flushed.
 	Torn
-	// Blind: a CompareAndSwap replaces whatever the word holds.
+	// Blind: a CompareAndSwap or MaskedSwap replaces whatever the word holds.
 	Blind
-	// Trusting: the result of a CompareAndSwap is taken for a success.
+	// Trusting: the result of a CompareAndSwap or MaskedSwap is taken for a success.
 	Trusting
 	// NoWait: an Await returns the present value.
 	NoWait
@@ -186,7 +186,7 @@ func (rec *recording) mutations(site Site, kind stepKind) []Mutation {
 	if tearable(&o) {
 		out = append(out, Torn)
 	}
-	if o.Kind == rma.KindCompareAndSwap {
+	if o.Kind == rma.KindCompareAndSwap || o.Kind == rma.KindMaskedSwap && o.CompareMask != 0 {
 		out = append(out, Blind, Trusting)
 	}
 	return out
@@ -195,7 +195,7 @@ func (rec *recording) mutations(site Site, kind stepKind) []Mutation {
 // resulting reports whether an operation has a result that the lock may need.
 func resulting(k rma.Kind) bool {
 	switch k {
-	case rma.KindGet, rma.KindGetBulk, rma.KindFetchAndOp, rma.KindCompareAndSwap:
+	case rma.KindGet, rma.KindGetBulk, rma.KindFetchAndOp, rma.KindCompareAndSwap, rma.KindMaskedSwap:
 		return true
 	case rma.KindPut, rma.KindPutBulk, rma.KindAccumulate:
 	}
@@ -205,7 +205,7 @@ func resulting(k rma.Kind) bool {
 // tearable reports whether an operation reads a word and writes it.
 func tearable(o *rma.Operation) bool {
 	switch o.Kind {
-	case rma.KindCompareAndSwap:
+	case rma.KindCompareAndSwap, rma.KindMaskedSwap:
 		return true
 	case rma.KindFetchAndOp:
 		return o.Op != rma.NoOp

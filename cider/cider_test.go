@@ -124,15 +124,15 @@ func number(client, i int) []byte {
 
 // TestCost: remote operations of each operation where no other client is there.
 func TestCost(t *testing.T) {
-	const get, bulkGet, bulkPut, cas, add = rma.KindGet, rma.KindGetBulk, rma.KindPutBulk, rma.KindCompareAndSwap, rma.KindAccumulate
+	const get, bulkGet, bulkPut, cas, add, masked = rma.KindGet, rma.KindGetBulk, rma.KindPutBulk, rma.KindCompareAndSwap, rma.KindAccumulate, rma.KindMaskedSwap
 	type counts = map[rma.Kind]int64
 	var n hook.Tally
 	for scheme, update := range map[Scheme]counts{
 		Optimistic: {get: 1, bulkPut: 1, cas: 1},
 		Cider:      {get: 1, bulkPut: 1, cas: 1},
 		Spin:       {get: 1, bulkPut: 1, cas: 3},
-		Queue:      {get: 1, bulkPut: 1, cas: 3, add: 1},
-		Combining:  {get: 1, bulkPut: 1, cas: 3, add: 1},
+		Queue:      {get: 1, bulkPut: 1, masked: 1, cas: 2, add: 1},
+		Combining:  {get: 1, bulkPut: 1, masked: 1, cas: 2, add: 1},
 	} {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
 			s, err := New(hook.Count(c, &n), Config{Keys: 2, Section: 1000, Policy: Policy{Scheme: scheme, Lease: 60e9, Local: 1}})

@@ -53,7 +53,7 @@ func ParseScheme(text string) (Scheme, error) {
 // ParsePolicy reads a Policy in text: a scheme, and what differs from the defaults, as in
 //
 //	optimistic
-//	cider:credit=8:threshold=1:factor=2:hot=1000:local=4:lease=10ms
+//	cider:credit=8:threshold=1:factor=2:hot=1000:share=4:local=4:lease=10ms
 //
 // credit is InitialCredit, and threshold HotnessThreshold. Times are as in Go.
 func ParsePolicy(text string) (p Policy, err error) {
@@ -61,7 +61,7 @@ func ParsePolicy(text string) (p Policy, err error) {
 	if p.Scheme, err = ParseScheme(name); err != nil {
 		return p, err
 	}
-	numbers := map[string]*int{"credit": &p.InitialCredit, "threshold": &p.HotnessThreshold, "factor": &p.Factor, "hot": &p.Hot, "local": &p.Local}
+	numbers := map[string]*int{"credit": &p.InitialCredit, "threshold": &p.HotnessThreshold, "factor": &p.Factor, "hot": &p.Hot, "share": &p.Share, "local": &p.Local}
 	for more {
 		var option string
 		option, rest, more = strings.Cut(rest, ":")
@@ -76,7 +76,7 @@ func ParsePolicy(text string) (p Policy, err error) {
 		}
 		n, known := numbers[key]
 		if !known {
-			return p, fmt.Errorf("cider: %q: no parameter is called %q; there are credit, threshold, factor, hot, local and lease: %w", text, key, ErrConfig)
+			return p, fmt.Errorf("cider: %q: no parameter is called %q; there are credit, threshold, factor, hot, share, local and lease: %w", text, key, ErrConfig)
 		}
 		if *n, err = strconv.Atoi(value); err != nil || *n < 1 {
 			return p, fmt.Errorf("cider: %q: %s is %q, want a number from 1 on: %w", text, key, value, ErrConfig)
@@ -97,16 +97,18 @@ type Policy struct {
 	Lease int64
 	// HotnessThreshold, InitialCredit and Factor are those of Algorithm 1; 0 means 2, 36 and 2.
 	HotnessThreshold, InitialCredit, Factor int
-	// Hot is the number of keys of which a client keeps credits, 16 bytes each; 0 means 4096.
+	// Hot is the number of keys of which credits are kept, 8 bytes each; 0 means 4096.
 	Hot int
+	// Share is the number of clients of a node that have their credits in common, as section 4.3
+	// says; 1 means that each has its own, as in the paper's code, and 0 those of Local, or all.
+	Share int
 	// Local is the number of clients of a node that combine updates of one key, and delegate
 	// searches, before any remote operation (section 3.1); the paper has 4. 0 means none.
 	Local int
 	// LocalKeys is the number of keys of which a group of them does so at a time, 16 bytes each; 0
 	// means 1024.
 	LocalKeys int
-	// BackoffFirst and BackoffLast bound the pause of Spin, and of a client that does not become
-	// the tail of a queue; 0 means 2 us and 2,048 us, less than 0 the pace of the backend, and none.
+	// BackoffFirst and BackoffLast bound the pause of Spin; 0 means 2 us and 2,048 us, less than 0 the pace of the backend, and none.
 	BackoffFirst, BackoffLast int64
 }
 
@@ -121,10 +123,13 @@ func (c *Policy) validate(clients int) error {
 			*p = d
 		}
 	}
+	if c.Share == 0 {
+		c.Share = c.Local
+	}
 	switch {
 	case c.Scheme >= schemes:
 		return fmt.Errorf("cider: Policy.Scheme is %d, which does not exist: %w", c.Scheme, ErrConfig)
-	case c.Lease < 0 || c.HotnessThreshold < 0 || c.InitialCredit < 0 || c.Factor < 1 || c.Hot < 0 || c.Local < 0 || c.LocalKeys < 0:
+	case c.Lease < 0 || c.HotnessThreshold < 0 || c.InitialCredit < 0 || c.Factor < 1 || c.Hot < 0 || c.Share < 0 || c.Local < 0 || c.LocalKeys < 0:
 		return fmt.Errorf("cider: %+v: want no negative numbers: %w", *c, ErrConfig)
 	case clients > maxClients:
 		return fmt.Errorf("cider: %d clients, want at most %d: %w", clients, maxClients, ErrConfig)

@@ -24,7 +24,7 @@
 //
 // A client updates a key optimistically until two updates in a row needed two CompareAndSwaps
 // more; then through the queue for 36 times. An executor that stood for more than itself adds 2
-// to that credit, one that was alone halves it.
+// to that credit, one that was alone halves it. The clients of a node keep these credits together.
 //
 // # Local write combining and read delegation (3.1)
 //
@@ -41,6 +41,7 @@
 //	EPOCH     far    the key's host    releases
 //	NEXT      plain  a client          for, from
 //	STATUS    plain  a client          for, info, result, batch or coordinator
+//	HEAT      near   one of a group    key, credit, retries; Policy.Hot of them
 //	ENTRY     near   one of a group    tag, tenure, top; Policy.LocalKeys, for updates and for searches
 //	ANSWER    near   a client          for, kind, worker
 //	LINK      near   a client          for, the client below in the stack
@@ -50,20 +51,21 @@
 //
 // Key k is at host k modulo the number of hosts: 24 bytes, as in section 4.6, and its block. A
 // message names the entry of its receiver by a number, so that a late one is for no other. A
-// client has 16 bytes for each hot key (section 4.6 says 8), Config.Hot of them. With Policy.Local it
-// has 32 bytes for each of LocalKeys, and 1,112 for its own key and value.
+// client has room for 8 bytes for each hot key, of which a node uses one client's. With Policy.Local
+// it has 32 bytes for each of LocalKeys, and 1,112 for its own key and value.
 //
 // # Cost in remote operations, where no other client is there
 //
 //	Search                    Get; GetBulk
 //	Insert, optimistic update Get; PutBulk and CompareAndSwap
-//	Update through the queue  Get; CompareAndSwap; PutBulk and CompareAndSwap; CompareAndSwap and
+//	Update through the queue  Get; MaskedSwap; PutBulk and CompareAndSwap; CompareAndSwap and
 //	                          Accumulate
-//	A combined update         Get; CompareAndSwap, and 2 messages; the coordinator Get too
+//	A combined update         Get; MaskedSwap, and 2 messages; the coordinator Get too
 //	One that a node-mate made none
 //
 // Operations between semicolons are one round trip. Beside these a client enters a section of
-// package remote once in Config.Section operations.
+// package remote once in Config.Section operations. Without rma.Caps.MaskedSwap, as on MPI and plain
+// verbs, the MaskedSwap is a loop of CompareAndSwap: one where the lock is free and was never reset.
 //
 // # What is promised
 //
@@ -80,15 +82,15 @@
 //
 // An update that the lock rejects waits until the pointer shows the deletion (4.2.2 answers at
 // once, which is not linearizable: docs/errata.md). Resets have a number in LOCK, and EPOCH counts
-// releases alone. Clients reset a lock themselves. To become the tail of a queue is a loop of
-// CompareAndSwap with random pauses, where the paper swaps a part of the word.
+// releases alone. Clients reset a lock themselves.
 //
-// Credits are a client's, as in the public code, and not a node's, as in the text: so no word is
-// shared on the way of an update. But each client learns by itself that a key is hot, by two
-// updates of it that needed retries: with many clients that takes a while, in which they are
-// optimistic. SMART's table, from which local write combining comes, has a buffer of each key for
-// its last value. Here a client's value stays its own, since one that comes late into a shared
-// buffer is written twice (docs/errata.md).
+// Credits are a node's, as in the text. The public code has them for each client, which
+// Policy.Share 1 is: then each learns by itself that a key is hot. A node has so many words for
+// keys, and a key takes the place of another that has no credits left.
+//
+// SMART's table, from which local write combining comes, has a buffer of each key for its last
+// value. Here a client's value stays its own, since one that comes late into a shared buffer is
+// written twice (docs/errata.md).
 //
 // Deletions of a slot are counted to 16. A client that stops, between its look at the pointer and
 // its entry into the queue, while 16 deletions and inserts pass, takes the new key for the old one.

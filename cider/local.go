@@ -83,12 +83,7 @@ func newLocal(c rma.Comm, p *Policy) (*local, error) {
 		c: c, entries: p.LocalKeys, wait: localPatience * p.Lease, entry: -1, number: int64(rma.Generation(c)) << 16,
 		key: make([]int64, 1+localKey/8), value: make([]int64, 1+localValue/8),
 	}
-	mates := c.Node().Ranks
-	for i, r := range mates {
-		if r == c.Rank() {
-			l.at = mates[i/p.Local*p.Local]
-		}
-	}
+	l.at = leader(c, p.Local)
 	var err error
 	l.w, err = c.Allocate(rma.Spec{Name: "cider node", Regions: []rma.Region{
 		{Count: 1, Words: []rma.Word{

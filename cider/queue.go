@@ -61,15 +61,14 @@ func (s *Sync) serve(q *entry, status, p int64, w Writer, deletes bool) (Became,
 	}
 	became, _, err := s.execute(q.at, p, w)
 	if err == nil && !deletes {
-		s.batched(q.at.Key, 1)
+		err = s.batched(q.at.Key, 1)
 	}
 	return became, errors.Join(err, s.release(q))
 }
 
 // enqueue makes the client the tail of a slot's queue, if the lock has the version of the pointer;
-// a deletion makes it one more (4.2.2). It returns the client before. The paper swaps a part of
-// the word, which cannot fail. Here clients that are answered together come back together, and
-// most of their CompareAndSwaps would be in vain: so they pause for random times.
+// a deletion makes it one more (4.2.2). It returns the client before. It is a swap of tail and
+// version that compares the version alone: clients that come together all get their place at once.
 func (s *Sync) enqueue(at Slot, v int64, deletes bool) (q entry, before name, in bool, err error) {
 	if s.number++; s.number&numbers == 0 {
 		s.number++
@@ -81,25 +80,14 @@ func (s *Sync) enqueue(at Slot, v int64, deletes bool) (q entry, before name, in
 	if err := s.box.Flush(me); err != nil {
 		return q, 0, false, err
 	}
-	pause := s.cfg.BackoffFirst
-	for t := Version.With(0, v); Version.Get(t) == v; {
-		q.lock = tail.With(t, int64(q.me))
-		if deletes {
-			q.lock = Version.With(q.lock, v+1)
-		}
-		found, err := s.w.CompareAndSwapFlush(q.lock, t, at.Host, at.Lock)
-		if err != nil || found == t {
-			return q, name(tail.Get(t)), err == nil, err
-		}
-		if t = found; pause > s.cfg.BackoffFirst && s.cfg.BackoffLast > 0 { // the first was a guess
-			s.c.Sleep(s.draw(min(pause, s.cfg.BackoffLast)))
-			if t, err = s.w.GetFlush(at.Host, at.Lock); err != nil {
-				return q, 0, false, err
-			}
-		}
-		pause *= 2
+	known := Version.With(0, v)
+	to := tail.With(known, int64(q.me))
+	if deletes {
+		to = Version.With(to, v+1)
 	}
-	return q, 0, false, nil
+	found, err := s.w.MaskedSwapFlush(to, queueMask, known, Version.Mask(), at.Host, at.Lock)
+	q.lock = found&^queueMask | to
+	return q, name(tail.Get(found)), err == nil && Version.Get(found) == v, err
 }
 
 // coordinate has the last client of the queue execute for all up to it, and tells the next (steps
@@ -145,8 +133,17 @@ func (s *Sync) executeFor(q *entry, status, p int64, w Writer) (Became, error) {
 	if err != nil || !in {
 		return became, errors.Join(failed, err) // the lock was reset; the pointer is changed
 	}
-	s.batched(q.at.Key, batch.Get(end)+1)
-	return became, errors.Join(failed, s.release(q))
+	return became, errors.Join(failed, s.batched(q.at.Key, batch.Get(end)+1), s.release(q))
+}
+
+// batched notes for how many updates an executor stood.
+func (s *Sync) batched(key uint64, size int64) error {
+	s.stats.Batches++
+	s.stats.Batched += size
+	if s.heat == nil {
+		return nil
+	}
+	return s.heat.batched(key, size > 1)
 }
 
 // pass hands an answer on to the next client: another's update stands for this one's (step 6).

@@ -43,8 +43,11 @@ func plan(clients int, cfg Config) kvtest.Plan {
 	p := kvtest.Plan{Keys: []int64{0}}
 	p.Search.Node = make([]int, clients)
 	for i := range p.Search.Node {
-		if p.Search.Node[i] = i; cfg.Local > 0 { // three are mates: one works, and two are combined
+		switch p.Search.Node[i] = i; {
+		case cfg.Local > 0: // three are mates: one works, and two are combined
 			p.Search.Node[i] = i / 3
+		case cfg.Scheme.adapts(): // two are, and have their credits in common
+			p.Search.Node[i] = i / 2
 		}
 	}
 	p.Search.MemoryNodes, p.Search.Ascending = 1, true
@@ -106,6 +109,8 @@ func TestSearch(t *testing.T) {
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0"}, 8, 1, 1, deep},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 d0", "u0 g0"}, 8, 1, 1, deep},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0", "u0"}, 5, 1, 0, long},
+		{hot, []string{"s0 u0", "u0 u0"}, 2, 0, 1, short},
+		{hot, []string{"s0 d0", "u0 u0"}, 2, 0, 2, long},
 	} {
 		t.Run(fmt.Sprintf("%v, %v, %d deaths", k.cfg.Scheme, k.scripts, k.crashes), func(t *testing.T) {
 			switch {
@@ -117,6 +122,36 @@ func TestSearch(t *testing.T) {
 			t.Parallel()
 			p := plan(len(k.scripts), k.cfg)
 			p.Scripts, p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = k.scripts, k.ticks, 1, k.crashes
+			look(t, p, sim.Exhaustive(k.bound))
+		})
+	}
+}
+
+// TestSearchNoSwap: the same where the swap by which a client enters a queue is a loop.
+func TestSearchNoSwap(t *testing.T) {
+	for _, k := range []struct {
+		cfg     Config
+		scripts []string
+		ticks   int
+		bound   int
+		size    int
+	}{
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"s0 d0", "u0 g0"}, 2, 2, short},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"s0 d0", "u0 g0"}, 2, sim.Unbounded, long},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0", "u0"}, 2, 1, long},
+		{hot, []string{"s0 d0", "u0 u0"}, 2, 2, deep},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 3, 1, deep},
+	} {
+		t.Run(fmt.Sprintf("%v, %v, %d", k.cfg.Scheme, k.scripts, k.bound), func(t *testing.T) {
+			switch {
+			case k.size >= long && locktest.Quick():
+				t.Skip("takes some seconds; see test-all")
+			case k.size == deep && !locktest.Deep():
+				t.Skip("takes minutes; see check-deep")
+			}
+			t.Parallel()
+			p := plan(len(k.scripts), k.cfg)
+			p.Scripts, p.Search.Ticks, p.Search.MaxDelay, p.NoSwap = k.scripts, k.ticks, 1, true
 			look(t, p, sim.Exhaustive(k.bound))
 		})
 	}
@@ -200,12 +235,18 @@ func TestSearchRandom(t *testing.T) {
 		"queue, deaths":     {Config{Policy: Policy{Scheme: Queue}}, 4, 3, []int64{0}, 2, "uuuugsd", 1000},
 	} {
 		for _, explore := range []struct {
-			name string
-			s    sim.Scheduler
-		}{{"random", sim.Random(1, 0, locktest.Draws(k.n))}, {"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n))}} {
+			name   string
+			s      sim.Scheduler
+			noSwap bool
+		}{
+			{"random", sim.Random(1, 0, locktest.Draws(k.n)), false},
+			{"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n)), false},
+			{"no swap", sim.Random(2, 0, locktest.Draws(k.n/4)), true},
+		} {
 			t.Run(name+"/"+explore.name, func(t *testing.T) {
 				t.Parallel()
 				p := plan(k.clients, k.cfg)
+				p.NoSwap = explore.noSwap
 				p.Calls, p.Seed, p.Ops, p.Keys, p.Search.Ascending = k.calls, 1, k.ops, k.keys, false
 				p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = 300, 1, k.crashes
 				look(t, p, explore.s)

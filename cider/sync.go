@@ -76,7 +76,7 @@ type Sync struct {
 	local *local // nil without Policy.Local
 
 	number int64 // of the entries of this client into queues
-	hot    []heat
+	heat   *heat // nil unless the scheme adapts
 	random uint64
 	stats  Stats
 }
@@ -117,7 +117,9 @@ func NewSync(c rma.Comm, w *rma.Window, cfg Policy) (*Sync, error) {
 		}
 	}
 	if cfg.Scheme.adapts() {
-		s.hot = make([]heat, cfg.Hot)
+		if s.heat, err = newHeat(c, &s.cfg); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -127,6 +129,9 @@ func (s *Sync) Free() error {
 	err := s.box.Free()
 	if s.local != nil {
 		err = errors.Join(err, s.local.w.Free())
+	}
+	if s.heat != nil {
+		err = errors.Join(err, s.heat.w.Free())
 	}
 	return err
 }
@@ -181,18 +186,26 @@ func (s *Sync) LeaveSearch(key, value []byte, there bool, failed error) error {
 // With deletes the Writer empties the slot. One that moves a key does so too, with Slot.Moves: each
 // Next copies p to the new place. It does not allocate.
 func (s *Sync) Change(at Slot, p int64, w Writer, deletes bool) (Became, error) {
-	switch {
-	case s.cfg.Scheme == Spin:
+	if s.cfg.Scheme == Spin {
 		return s.spin(at, p, w)
-	case s.cfg.Scheme.queues() && (deletes || !s.cfg.Scheme.adapts() || s.takeCredit(at.Key)): // A1:2 to A1:4
-		return s.pessimistic(at, p, w, deletes)
-	case deletes:
-		became, _, err := s.execute(at, p, w)
-		return became, err
 	}
-	s.stats.Optimistic++
+	queues := s.cfg.Scheme.queues() && (deletes || s.heat == nil)
+	if !deletes && s.heat != nil { // A1:2 to A1:4
+		var err error
+		if queues, err = s.heat.takeCredit(at.Key); err != nil {
+			return Absent, err
+		}
+	}
+	switch {
+	case queues:
+		return s.pessimistic(at, p, w, deletes)
+	case !deletes:
+		s.stats.Optimistic++
+	}
 	became, retries, err := s.execute(at, p, w) // A1:6
-	s.cooled(at.Key, retries)
+	if !deletes && s.heat != nil {
+		err = errors.Join(err, s.heat.cooled(at.Key, retries))
+	}
 	return became, err
 }
 

@@ -19,6 +19,9 @@ var (
 	resets = rma.Field{Name: "resets", Shift: 44, Bits: 20}
 )
 
+// queueMask is the part of LOCK that a client swaps to enter the queue.
+var queueMask = tail.Mask() | Version.Mask()
+
 // block is what a pointer leads to.
 func block(p int64) (remote.Ref, int) { return remote.Ref(address.Get(p)), int(length.Get(p)) }
 

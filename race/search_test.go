@@ -208,9 +208,14 @@ func TestSearchRandom(t *testing.T) {
 		{"cider, deaths", hot, 5, 4, keys, 2, "iiiduuugs", 400},
 	} {
 		for _, explore := range []struct {
-			name string
-			s    sim.Scheduler
-		}{{"random", sim.Random(1, 0, locktest.Draws(k.n))}, {"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n))}} {
+			name   string
+			s      sim.Scheduler
+			noSwap bool
+		}{
+			{"random", sim.Random(1, 0, locktest.Draws(k.n)), false},
+			{"pct", sim.PCT(1, 3, 0, locktest.Draws(k.n)), false},
+			{"no swap", sim.Random(2, 0, locktest.Draws(k.n/4)), true},
+		} {
 			t.Run(k.name+"/"+explore.name, func(t *testing.T) {
 				t.Parallel()
 				cfg := tiny(k.policy.Scheme)
@@ -220,6 +225,7 @@ func TestSearchRandom(t *testing.T) {
 					loaded = []int64{1000, 1001, 1002}
 				}
 				p := plan(k.clients, cfg, loaded...)
+				p.NoSwap = explore.noSwap
 				p.Calls, p.Seed, p.Ops, p.Keys, p.Search.Ascending = k.calls, 1, k.ops, k.keys, false
 				p.Search.Ticks, p.Search.Crashes = 300, k.crashes
 				look(t, p, explore.s)

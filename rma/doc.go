@@ -23,7 +23,7 @@
 //   - Operations that are issued and not flushed may take effect in any order, with
 //     two exceptions: those of one handle on one and the same word take effect in
 //     the order of issue, and so do those with a [Window.Fence] between them.
-//   - Put, Get, Accumulate, FetchAndOp and CompareAndSwap on one word are atomic.
+//   - Put, Get, Accumulate, FetchAndOp, CompareAndSwap and MaskedSwap on one word are atomic.
 //     The bulk forms are atomic word by word, not as a whole: they may tear
 //     between words.
 //   - Nothing orders two windows or two targets but a Flush that has returned, and two

@@ -24,6 +24,7 @@ type emulator struct {
 func (x *emulator) Less(c *Caps) {
 	c.NativeSwap = c.NativeSwap && !x.swap
 	c.AtomicPut = c.AtomicPut && !x.put
+	c.MaskedSwap = c.MaskedSwap && !x.swap
 }
 
 func (x *emulator) Issue(o Operation) {

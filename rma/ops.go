@@ -282,6 +282,31 @@ func casLost(p *int64, v, cmp int64) int64 {
 	}
 }
 
+// MaskedSwapFlush replaces the bits swapMask of the word by those of v, if its bits cmpMask are
+// those of cmp, and flushes; it returns the word's value before. It is the masked CompareAndSwap of
+// extended atomics (ibv_exp_wr of ConnectX-3 and later), and with a cmpMask of 0 a swap of some
+// fields that cannot fail. The word is Far, or a Near one of the node.
+//
+// With Caps.MaskedSwap it is one operation. Elsewhere, as on MPI and plain verbs, it is a loop of
+// CompareAndSwapFlush: one if all other bits of the word are 0, else two, and one more for each other
+// operation that comes between, without a bound.
+func (w *Window) MaskedSwapFlush(v, swapMask, cmp, cmpMask int64, target, disp int) (int64, error) {
+	o := Operation{
+		Kind: KindMaskedSwap, Target: target, Disp: disp,
+		Operand: v, SwapMask: swapMask, Compare: cmp, CompareMask: cmpMask,
+	}
+	if w.caps.MaskedSwap {
+		return w.result(w.issue(o), target)
+	}
+	for guess := cmp & cmpMask; ; {
+		found, err := w.CompareAndSwapFlush(o.Masked(guess), guess, target, disp)
+		if err != nil || found == guess || !o.Matches(found) {
+			return found, err
+		}
+		guess = found
+	}
+}
+
 // parked reports whether a rank may sleep on a word of the part. It is read after the
 // write, and sleepers look at the word after they announced themselves: one of the
 // two sees the other.
@@ -347,7 +372,7 @@ func (o *Operation) access() access {
 		return reading
 	case KindPut, KindPutBulk:
 		return writing
-	case KindAccumulate, KindFetchAndOp, KindCompareAndSwap:
+	case KindAccumulate, KindFetchAndOp, KindCompareAndSwap, KindMaskedSwap:
 	}
 	return updating
 }
@@ -361,7 +386,7 @@ func (w *Window) issue(o Operation) Result {
 	r := w.seq
 	o.Slot = int(r % MaxPending)
 	slot := uint64(0)
-	if o.Kind == KindGet || o.Kind == KindFetchAndOp || o.Kind == KindCompareAndSwap {
+	if o.Finds() {
 		slot = 1 << o.Slot
 		w.seq++
 	}
@@ -421,6 +446,12 @@ func (o *Operation) Apply(p *int64, r *Results) {
 		}
 	case KindCompareAndSwap:
 		r[o.Slot] = casLost(p, o.Operand, o.Compare)
+	case KindMaskedSwap:
+		before := atomic.LoadInt64(p)
+		for o.Matches(before) && !atomic.CompareAndSwapInt64(p, before, o.Masked(before)) {
+			before = atomic.LoadInt64(p)
+		}
+		r[o.Slot] = before
 	case KindPutBulk:
 		for i, v := range o.Data {
 			atomic.StoreInt64((*int64)(unsafe.Add(unsafe.Pointer(p), i*8)), v)
@@ -458,7 +489,7 @@ func (w *Window) check(o *Operation) error {
 		}
 	case Flag, Plain:
 		switch o.Kind {
-		case KindAccumulate, KindFetchAndOp, KindCompareAndSwap:
+		case KindAccumulate, KindFetchAndOp, KindCompareAndSwap, KindMaskedSwap:
 			return w.refuse(o, ErrClass)
 		case KindPut, KindGet, KindPutBulk, KindGetBulk:
 		}

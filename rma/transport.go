@@ -21,10 +21,11 @@ const (
 	KindCompareAndSwap
 	KindPutBulk
 	KindGetBulk
+	KindMaskedSwap
 	Kinds // their number
 )
 
-var kindNames = [...]string{"Put", "Get", "Accumulate", "FetchAndOp", "CompareAndSwap", "PutBulk", "GetBulk"}
+var kindNames = [...]string{"Put", "Get", "Accumulate", "FetchAndOp", "CompareAndSwap", "PutBulk", "GetBulk", "MaskedSwap"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -66,10 +67,12 @@ type Operation struct {
 	Target  int
 	Disp    int
 	Operand int64   // value, addend or replacement
-	Compare int64   // of CompareAndSwap
+	Compare int64   // of CompareAndSwap and MaskedSwap
 	Slot    int     // where the result goes, in Results
 	Data    []int64 // of the bulk forms
 	Epoch   uint8   // fences of the handle towards the target since the last Flush of it
+
+	SwapMask, CompareMask int64 // of MaskedSwap
 }
 
 // Follows reports whether o must take effect after p, which the same handle issued before o
@@ -77,6 +80,22 @@ type Operation struct {
 func (o *Operation) Follows(p *Operation) bool {
 	return o.Target == p.Target && (p.Epoch < o.Epoch || o.Disp < p.Disp+p.Words() && p.Disp < o.Disp+o.Words())
 }
+
+// Finds reports whether the operation has a result in a slot.
+func (o *Operation) Finds() bool {
+	switch o.Kind {
+	case KindGet, KindFetchAndOp, KindCompareAndSwap, KindMaskedSwap:
+		return true
+	case KindPut, KindAccumulate, KindPutBulk, KindGetBulk:
+	}
+	return false
+}
+
+// Matches reports whether a MaskedSwap changes a word that holds v.
+func (o *Operation) Matches(v int64) bool { return (v^o.Compare)&o.CompareMask == 0 }
+
+// Masked is what a MaskedSwap that changes a word leaves there in place of v.
+func (o *Operation) Masked(v int64) int64 { return v&^o.SwapMask | o.Operand&o.SwapMask }
 
 // Words is the number of words that the operation touches.
 func (o *Operation) Words() int {
@@ -142,5 +161,6 @@ type Caps struct {
 	AtomicWithCPU bool   // the transport's atomics and the CPU's are atomic with each other
 	NativeSwap    bool   // FetchAndOp(REPLACE) is one operation, and no loop of CompareAndSwap in which others may come first
 	AtomicPut     bool   // Put of a Far word is one operation too
+	MaskedSwap    bool   // MaskedSwapFlush is one operation, and no loop of CompareAndSwap
 	CPUReads      bool   // the CPU may read the Far words of its own node, and read and write the Plain ones
 }

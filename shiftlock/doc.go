@@ -5,7 +5,7 @@
 //
 // The text is not followed by line: what is built is the protocol of the authors' public code
 // (github.com/thustorage/shiftlock, bb73bf4, src/shiftlock/mod.rs), in words of 8 bytes where the
-// code has 16 and masked atomics. Names of its functions are in the comments.
+// code has 16. Names of its functions are in the comments.
 //
 // A writer makes itself the tail of the lock's word. If there was a tail before, it names itself
 // to that writer by a message, and gets the lock from it by a message: the lock's home sees no
@@ -26,14 +26,15 @@
 //
 // # Cost in remote operations
 //
-// An uncontended writer has a Get and a CompareAndSwap to acquire, and one CompareAndSwap to
-// release; a reader one FetchAndOp for each. A hand-over is one message, and one more when the
+// An uncontended writer has one MaskedSwap to acquire, and one CompareAndSwap to release; a reader
+// one FetchAndOp for each. A hand-over is one message, and one more when the
 // writer came. A reader that waits reads the word at the pace of the backend.
 //
 // # Fairness
 //
 // Writers enter in the order in which they became the tail. A reader is passed by K writers at
-// most. To become the tail is a loop of CompareAndSwap, which each reader that comes or goes may
+// most. To become the tail is one masked swap. Without rma.Caps.MaskedSwap it is a loop of
+// CompareAndSwap, two where the lock has been used, which each reader that comes or goes may
 // disturb, without a bound.
 //
 // # Leases and death
@@ -52,7 +53,6 @@
 // # Where it differs from the code
 //
 // Of the ways to have 8 bytes this is the one with all in one word (variant A; others have the
-// tail, or the readers that have left, in a second one). Becoming the tail is a loop, where the
-// code swaps a part of 16 bytes. rel has 20 bits, and eras are counted apart. Messages name lock,
+// tail, or the readers that have left, in a second one). rel has 20 bits, and eras are counted apart. Messages name lock,
 // era and generation. docs/errata.md says what the code lacks, with schedules.
 package shiftlock

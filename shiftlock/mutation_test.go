@@ -56,7 +56,6 @@ func equivalent() []check.Equivalent {
 		{Phase: check.Acquiring, Step: look, Mutation: check.NoFlush, Why: guess},
 		{Phase: check.Trying, Step: look, Mutation: check.NoFlush, Why: guess},
 		{Phase: check.Acquiring, Step: swap, Before: word, Mutation: check.Trusting, Readers: true, Why: late},
-		{Phase: check.Trying, Step: swap, Before: "Flush of CompareAndSwap", Mutation: check.Blind, Writers: true, Why: rare},
 		{Phase: check.Releasing, Step: next, Mutation: check.AnyChange, Why: once},
 		{Phase: check.Releasing, Step: next, Before: "Flush of Get", Mutation: check.NoWait, Why: rare},
 		{Phase: check.Releasing, Step: swap, Before: look, Mutation: check.Torn, Why: rare},

@@ -13,16 +13,9 @@ func (t *Table) try(p *place) (bool, int64, error) {
 		return false, 0, err
 	}
 	p.since = t.now()
-	v, err := t.w.GetFlush(p.home, p.disp)
-	for {
-		if err != nil || !p.open(v) {
-			return false, v, err
-		}
-		found, failed := t.w.CompareAndSwapFlush(p.entered(v), v, p.home, p.disp)
-		if failed == nil && found == v {
-			break
-		}
-		v, err = found, failed
+	v, err := t.openTo(p)
+	if err != nil || !p.open(v) {
+		return false, v, err
 	}
 	p.word, p.told = p.entered(v), died.Get(v) != 0
 	if p.mode == lock.Shared {
@@ -37,6 +30,23 @@ func (t *Table) try(p *place) (bool, int64, error) {
 		in, err = t.renew(p)
 	}
 	return in, p.word, err
+}
+
+// openTo enters the lock if it is open, and returns the word before. A writer has one masked swap,
+// as in the code; a reader's sum is a loop of CompareAndSwap.
+func (t *Table) openTo(p *place) (int64, error) {
+	if p.mode == lock.Exclusive {
+		return t.w.MaskedSwapFlush(tail.With(0, int64(p.me)), tail.Mask(), 0, tail.Mask()|rdr.Mask(), p.home, p.disp)
+	}
+	v, err := t.w.GetFlush(p.home, p.disp)
+	for err == nil && p.open(v) {
+		found, failed := t.w.CompareAndSwapFlush(p.entered(v), v, p.home, p.disp)
+		if failed != nil || found == v {
+			return v, failed
+		}
+		v = found
+	}
+	return v, err
 }
 
 // open reports whether the lock is free for the place's mode.

@@ -17,11 +17,8 @@ func (t *Table) queue(p *place) (bool, error) {
 		}
 	}
 	p.since = t.now()
-	v, err := t.w.GetFlush(p.home, p.disp)
+	v, err := t.append(p)
 	if err != nil {
-		return false, err
-	}
-	if v, err = t.append(p, v); err != nil {
 		return false, err
 	}
 	p.word, p.told = tail.With(v, int64(p.me)), died.Get(v) != 0
@@ -38,17 +35,10 @@ func (t *Table) queue(p *place) (bool, error) {
 	return in, err
 }
 
-// append makes this writer the last of the queue, and returns the word before. The paper has a
-// swap of the tail within 16 bytes. Here a reader that comes or goes at once makes a
-// CompareAndSwap fail; v is the guess of the first one.
-func (t *Table) append(p *place, v int64) (int64, error) {
-	for {
-		found, err := t.w.CompareAndSwapFlush(tail.With(v, int64(p.me)), v, p.home, p.disp)
-		if err != nil || found == v {
-			return v, err
-		}
-		v = found
-	}
+// append makes this writer the last of the queue, and returns the word before. It is a swap of the
+// tail, as in the paper, which leaves the other fields as they are and cannot fail.
+func (t *Table) append(p *place) (int64, error) {
+	return t.w.MaskedSwapFlush(tail.With(0, int64(p.me)), tail.Mask(), 0, 0, p.home, p.disp)
 }
 
 // awaitReaders waits until those readers have left that were there before the writer. While

@@ -10,10 +10,10 @@ import (
 // On CIDER's testbed: 8 servers of 64 clients, of which the first is also the memory node, which
 // its own clients reach through the network card.
 const (
-	ciderBed    = "--backend sim --machine cx6 --verbs --per-node 64 --memory-nodes 1 --colocated --mode kv"
+	ciderBed    = "--backend sim --machine cx6 --verbs --masked-swap --per-node 64 --memory-nodes 1 --colocated --mode kv"
 	ciderAll    = ciderBed + " --ranks 512"
 	ciderLocks  = " --lock optimistic:local=4,spin:local=4,queue:local=4,cider:local=4" // with local write combining (5.1)
-	ciderAlone  = " --lock optimistic,queue,aware,combining,cider"                      // without (5.4)
+	ciderAlone  = " --lock optimistic,queue,aware:share=4,combining,cider:share=4"      // without (5.4)
 	ciderQuick  = "--objects 100000 --duration 60ms"
 	ciderOne    = "--lock cider:local=4 --objects 1000 --duration 1ms" // for claims of full runs
 	ciderFull   = "--objects 10000000 --duration 500ms --band"

@@ -53,7 +53,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.DurationSliceVar(&l.poll, "poll", nil, "sim: first and longest pause between polls of a far word (default 1us,100us, as in MPI jobs)")
 	f.BoolVar(&l.colocated, "colocated", false, "sim: memory nodes lie on the nodes of the ranks, the first on the first")
 	f.BoolVar(&l.verbs, "verbs", false, "sim: windows are on InfiniBand verbs and not on MPI, and polls have no pauses")
-	f.BoolVar(&l.maskedSwap, "masked-swap", false, "sim: with --verbs a swap is one operation, as a masked CAS, and no loop")
+	f.BoolVar(&l.maskedSwap, "masked-swap", false, "sim: with --verbs a swap, whole or masked, is one operation of the card, and no loop")
 	f.StringVar(&l.qps, "qps", string(bench.PerThread), "sim: connections to a node are of each thread, or shared per core or process; thread-pair: towards each thread there")
 	f.IntVar(&l.coroutines, "coroutines", 0, "sim: ranks that are coroutines of one core (default: each has a core)")
 	f.IntVar(&l.servers, "servers", 0, "sim: ranks, the last ones, whose CPU takes time for each message, as with --lock traditional:servers=N")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rmalock/rmalock/internal/handle"
 	"github.com/rmalock/rmalock/rma"
+	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
@@ -58,6 +59,8 @@ type Plan struct {
 	// "s1 g2 r0".
 	Scripts []string
 	Loaded  []int64 // keys to which Open has given the value -1
+	// NoSwap has clients use a transport on which a swap, whole or masked, is a loop.
+	NoSwap bool
 	// Open opens the Map at each client. Collective.
 	Open func(c rma.Comm) (Map, error)
 	// Rest, if not nil, looks at the Map of rank 0 when all have finished.
@@ -309,6 +312,9 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 			saved[rank].Restore()
 		} else {
 			var err error
+			if p.NoSwap {
+				c = hook.NoSwap(c)
+			}
 			if m, err = p.Open(c); err != nil {
 				return err
 			}

@@ -60,9 +60,9 @@ func TestCountByKindAndDistance(t *testing.T) {
 				w.CompareAndSwap(1, 2, target, far)
 				w.PutBulk(buf, target, flag)
 				w.GetBulk(buf, target, flag)
-			}
-			if err := w.Flush(target); err != nil {
-				return err
+				if _, err := w.MaskedSwapFlush(1, 1, 0, 0, target, far); err != nil {
+					return err
+				}
 			}
 			if err := w.Flush(target); err != nil { // nothing pending
 				return err
@@ -87,12 +87,12 @@ func TestCountByKindAndDistance(t *testing.T) {
 				t.Errorf("%v %v counted %d times, want %d", d, k, got, want)
 			}
 		}
-		if tally.Flushes(d) != 1 || tally.Awaits(d) != 1 || tally.Backoffs(d) != 1 {
-			t.Errorf("%v: %d flushes, %d awaits, %d backoffs, want 1 of each",
-				d, tally.Flushes(d), tally.Awaits(d), tally.Backoffs(d))
+		if tally.Flushes(d) != int64(d)+1 || tally.Awaits(d) != 1 || tally.Backoffs(d) != 1 {
+			t.Errorf("%v: %d flushes, %d awaits, %d backoffs, want %d and 1 of each",
+				d, tally.Flushes(d), tally.Awaits(d), tally.Backoffs(d), d+1)
 		}
 	}
-	if got, want := tally.Remote(), int64(7*2+7*3+1); got != want {
+	if got, want := tally.Remote(), int64(8*2+8*3+1); got != want {
 		t.Errorf("Remote is %d, want %d", got, want)
 	}
 	if tally.FlushAlls() != 1 {

@@ -8,7 +8,7 @@ type Step uint8
 const (
 	StepIssue   Step = iota // an operation is issued
 	StepFlush               // a Flush of Target, or of all ranks for Target < 0
-	StepResult              // the Flush before completed the Get, FetchAndOp, CompareAndSwap or GetBulk Op
+	StepResult              // the Flush before completed the Get, FetchAndOp, CompareAndSwap, MaskedSwap or GetBulk Op
 	StepAwait               // an Await begins
 	StepWoke                // an Await ends
 	StepBackoff             // a Backoff begins

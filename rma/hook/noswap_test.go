@@ -56,6 +56,40 @@ func TestNoSwap(t *testing.T) {
 	})
 }
 
+// TestNoMaskedSwap: a masked swap is a loop too: one CompareAndSwap for a word whose other bits are
+// 0, two for another, one where the comparison fails.
+func TestNoMaskedSwap(t *testing.T) {
+	var below hook.Tally
+	alone(t, func(c rma.Comm) rma.Comm {
+		if c.Rank() > 0 {
+			return hook.NoSwap(c)
+		}
+		return hook.NoSwap(hook.Count(c, &below))
+	}, func(w *rma.Window) error {
+		if w.Caps().MaskedSwap {
+			t.Error("the window says that its masked swap is native")
+		}
+		const host = 2
+		for i, x := range []struct{ v, swap, cmp, cmpMask, found, cas int64 }{
+			{0x12, 0xF0, 0, 0, 0, 1},
+			{0x21, 0xFF, 0x10, 0xF0, 0x10, 1},
+			{0x35, 0x0F, 0x20, 0xF0, 0x21, 2},
+			{0x77, 0xFF, 0x30, 0xF0, 0x25, 1},
+			{0, 0, 0, 0, 0x25, 2},
+		} {
+			below.Reset()
+			found, err := w.MaskedSwapFlush(x.v, x.swap, x.cmp, x.cmpMask, host, far)
+			if err != nil || found != x.found {
+				t.Errorf("masked swap %d found %#x, %v, want %#x", i, found, err, x.found)
+			}
+			if cas, masked := below.Ops(rma.KindCompareAndSwap, hook.Far), below.Ops(rma.KindMaskedSwap, hook.Far); cas != x.cas || masked != 0 {
+				t.Errorf("masked swap %d took %d CompareAndSwaps and %d MaskedSwaps, want %d and 0", i, cas, masked, x.cas)
+			}
+		}
+		return nil
+	})
+}
+
 // TestNoSwapLosesNothing: values that ranks swap into a word and find there are each found
 // once.
 func TestNoSwapLosesNothing(t *testing.T) {

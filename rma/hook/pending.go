@@ -20,10 +20,8 @@ type entry struct {
 
 func (l *pendingSet) Issue(o rma.Operation) {
 	slot := -1
-	switch o.Kind {
-	case rma.KindGet, rma.KindFetchAndOp, rma.KindCompareAndSwap:
+	if o.Finds() {
 		slot = o.Slot
-	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk, rma.KindGetBulk: // no result of one word
 	}
 	l.pending[l.n] = entry{o.Target, slot}
 	l.n++

@@ -80,6 +80,8 @@ func (e *Event) values() string {
 			return fmt.Sprintf("%v %d", e.Op.Op, e.Op.Operand)
 		case rma.KindCompareAndSwap:
 			return fmt.Sprintf("%d -> %d", e.Op.Compare, e.Op.Operand)
+		case rma.KindMaskedSwap:
+			return fmt.Sprintf("%d of %#x -> %d of %#x", e.Op.Compare, uint64(e.Op.CompareMask), e.Op.Operand, uint64(e.Op.SwapMask))
 		case rma.KindPutBulk:
 			return bulk(e.Op.Data)
 		case rma.KindGetBulk:

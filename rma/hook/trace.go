@@ -27,10 +27,8 @@ type tracer struct {
 
 func (t *tracer) Issue(o rma.Operation) {
 	t.sink(t.id.issue(o))
-	switch o.Kind {
-	case rma.KindGet, rma.KindFetchAndOp, rma.KindCompareAndSwap, rma.KindGetBulk:
+	if o.Finds() || o.Kind == rma.KindGetBulk {
 		t.results = append(t.results, o)
-	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk: // no result
 	}
 	t.Transport.Issue(o)
 }

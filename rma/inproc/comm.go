@@ -138,7 +138,7 @@ func (g *ranks) window(c rma.Comm, m *nearmem.Memory, spec rma.Spec, free func()
 		Comm: c, Spec: spec, T: newTransport(m, g.world, c.Rank(), free),
 		Caps: rma.Caps{
 			Transport: c.Describe(), FarRanks: len(g.nodes) > 1 || spec.Hosts == rma.MemoryNodes,
-			AtomicWithCPU: true, NativeSwap: true, AtomicPut: true, CPUReads: true,
+			AtomicWithCPU: true, NativeSwap: true, AtomicPut: true, MaskedSwap: true, CPUReads: true,
 		},
 		Stride:         m.Stride(),
 		Oversubscribed: c.Size() > runtime.GOMAXPROCS(0),

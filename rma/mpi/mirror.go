@@ -17,7 +17,7 @@ var (
 	_ = [1]bool{}[C.SHIM_COMPARE_AND_SWAP-int(rma.KindCompareAndSwap)]
 	_ = [1]bool{}[C.SHIM_PUT_BULK-int(rma.KindPutBulk)]
 	_ = [1]bool{}[C.SHIM_GET_BULK-int(rma.KindGetBulk)]
-	_ = [1]bool{}[C.SHIM_GET_BULK+1-int(rma.Kinds)]
+	_ = [1]bool{}[C.SHIM_GET_BULK+1-int(rma.KindMaskedSwap)]
 
 	_ = [1]bool{}[C.SHIM_FAR-int(rma.Far)]
 	_ = [1]bool{}[C.SHIM_NEAR-int(rma.Near)]

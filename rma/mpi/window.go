@@ -157,7 +157,7 @@ func (t *transport) Flush(target int, r *rma.Results) (int, error) {
 			}
 			freeWords(w)
 			t.data[i] = nil
-		case rma.KindPut, rma.KindAccumulate: // no result
+		case rma.KindPut, rma.KindAccumulate, rma.KindMaskedSwap: // no result, or a loop of the Window's
 		}
 	}
 	t.win.nops = kept

@@ -12,6 +12,7 @@ var atomicChecks = []check{
 	{"Atomic/Swap", checkSwap},
 	{"Atomic/CompareAndSwap", checkCAS},
 	{"Atomic/OneWinner", checkOneWinner},
+	{"Atomic/MaskedSwap", checkMaskedSwap},
 	{"Atomic/Mixed", checkMixed},
 	{"Atomic/NearWords", checkNearAtomics},
 	{"Atomic/PlainWords", checkPlainWords},
@@ -74,6 +75,38 @@ func checkSwap(p *Probe) {
 		}
 		all := p.GatherAll(got)
 		all = append(all, p.Value(w.GetFlush(target, 0)))
+		p.Meet()
+		slices.Sort(all)
+		for i, v := range all {
+			if v != int64(i) {
+				p.Failf("the swaps returned %d where %d is due: a token was lost or doubled", v, i)
+				break
+			}
+		}
+	})
+}
+
+// checkMaskedSwap: of the tokens that ranks swap into the low half of a word none is lost or
+// doubled, and no addition to the high half is, one half being the other's business. A comparison
+// that fails leaves both.
+func checkMaskedSwap(p *Probe) {
+	p.contend(1, func(w *rma.Window, target int) {
+		const low, one = int64(1)<<32 - 1, int64(1) << 32
+		rounds := p.Rounds(1000, 15)
+		got := make([]int64, 0, rounds)
+		p.Meet()
+		for i := range rounds {
+			v := p.Value(w.MaskedSwapFlush(int64(1+p.Rank()*rounds+i), low, 0, 0, target, 0))
+			got = append(got, v&low)
+			w.Accumulate(one, target, 0, rma.Sum)
+			if v := p.Value(w.MaskedSwapFlush(0, -1, -one, ^low, target, 0)); v < 0 {
+				p.Failf("the high half is negative: the word is %#x", v)
+			}
+		}
+		all := p.GatherAll(got)
+		last := p.Value(w.GetFlush(target, 0))
+		p.Equal("the high half", last>>32, int64(rounds*p.Size()))
+		all = append(all, last&low)
 		p.Meet()
 		slices.Sort(all)
 		for i, v := range all {

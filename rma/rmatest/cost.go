@@ -59,6 +59,7 @@ func checkAllocations(p *Probe) {
 				{"Accumulate", func() error { return w.AccumulateFlush(1, target, 0, rma.Sum) }},
 				{"FetchAndOp", func() error { _, err := w.FetchAndOpFlush(1, target, 0, rma.Replace); return err }},
 				{"CompareAndSwap", func() error { _, err := w.CompareAndSwapFlush(1, 2, target, 0); return err }},
+				{"MaskedSwap", func() error { _, err := w.MaskedSwapFlush(1, 3, 2, 2, target, 0); return err }},
 				{"several operations", func() error {
 					w.Put(1, target, 1)
 					w.Get(target, 1)

@@ -179,6 +179,7 @@ func checkClears(p *Probe) {
 			{"AccumulateFlush", func() error { return w.AccumulateFlush(0, target, mine, rma.Sum) }},
 			{"FetchAndOpFlush", func() error { _, err := w.FetchAndOpFlush(0, target, mine, rma.NoOp); return err }},
 			{"CompareAndSwapFlush", func() error { _, err := w.CompareAndSwapFlush(0, 77, target, mine); return err }},
+			{"MaskedSwapFlush", func() error { _, err := w.MaskedSwapFlush(0, -1, 77, -1, target, mine); return err }},
 			{"Await", func() error { _, err := w.Await(target, mine, rma.AtLeast(0)); return err }},
 		} {
 			p.OK(w.PutFlush(0, target, mine))
@@ -217,6 +218,8 @@ func checkFreed(p *Probe) {
 	p.Is("FetchAndOpFlush after Free", err, rma.ErrFreed)
 	_, err = w.CompareAndSwapFlush(1, 0, 0, 0)
 	p.Is("CompareAndSwapFlush after Free", err, rma.ErrFreed)
+	_, err = w.MaskedSwapFlush(1, 1, 0, 0, 0, 0)
+	p.Is("MaskedSwapFlush after Free", err, rma.ErrFreed)
 	_, err = w.Await(0, 0, rma.AtLeast(math.MinInt64))
 	p.Is("Await after Free", err, rma.ErrFreed)
 	p.Is("Backoff after Free", w.Backoff(0, 0, 0, 0), rma.ErrFreed)

@@ -52,6 +52,11 @@ func torn(t rma.Transport, o rma.Operation) {
 			return
 		}
 		v = o.Operand
+	} else if o.Kind == rma.KindMaskedSwap {
+		if !o.Matches(v) {
+			return
+		}
+		v = o.Masked(v)
 	} else if o.Op == rma.Sum {
 		v += o.Operand
 	} else if o.Op == rma.Replace {
@@ -82,6 +87,21 @@ var faults = []struct {
 	{"FetchAndOp is torn", "Atomic/Sum", onKind(rma.KindFetchAndOp, torn)},
 	{"swap is torn", "Atomic/Swap", onKind(rma.KindFetchAndOp, torn)},
 	{"CompareAndSwap is torn", "Atomic/OneWinner", onKind(rma.KindCompareAndSwap, torn)},
+	{"MaskedSwap is torn", "Atomic/MaskedSwap", onKind(rma.KindMaskedSwap, torn)},
+	{"MaskedSwap swaps the whole word", "Ops/Atomics", onKind(rma.KindMaskedSwap, func(t rma.Transport, o rma.Operation) {
+		o.SwapMask = -1
+		t.Issue(o)
+	})},
+	{"MaskedSwap compares nothing", "Ops/Atomics", onKind(rma.KindMaskedSwap, func(t rma.Transport, o rma.Operation) {
+		o.CompareMask = 0
+		t.Issue(o)
+	})},
+	{"MaskedSwap compares the whole word", "Ops/Atomics", onKind(rma.KindMaskedSwap, func(t rma.Transport, o rma.Operation) {
+		if o.CompareMask != 0 {
+			o.CompareMask = -1
+		}
+		t.Issue(o)
+	})},
 	{"CompareAndSwap compares 32 bits", "Ops/Atomics", onKind(rma.KindCompareAndSwap, func(t rma.Transport, o rma.Operation) {
 		if v := peek(t, o); int32(v) == int32(o.Compare) {
 			o.Compare = v

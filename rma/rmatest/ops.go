@@ -98,6 +98,18 @@ func checkAtomics(p *Probe) {
 			swap(3, 0, 1<<40) // the low half of the word is 0
 			swap(-3, 1<<40, 1<<40)
 
+			masked := func(v, swapMask, cmp, cmpMask, after int64) {
+				before := value
+				got := p.Value(w.MaskedSwapFlush(v, swapMask, cmp, cmpMask, target, disp))
+				value = after
+				result("MaskedSwap", got, before)
+			}
+			masked(0x1234, 0xFF00, 0, 0, -3&^0xFF00|0x1200)             // bits of v beyond the mask do not count
+			masked(0, -1, 0x1100, 0xFF00, -3&^0xFF00|0x1200)            // nor does it swap where the bits differ
+			masked(-1, 0xFF00, 0x12FF, 0xFF00, -3)                      // but where those of the mask do not
+			masked(7<<60, math.MinInt64|7<<60, -3, -1, math.MaxInt64-2) // the whole word is compared
+			masked(math.MinInt64, math.MinInt64, 0, math.MinInt64, -3)
+
 			accumulate := func(operand int64, op rma.Op, after int64) {
 				w.Accumulate(operand, target, disp, op)
 				p.OK(w.Flush(target))

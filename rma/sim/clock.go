@@ -54,7 +54,8 @@ type Timed struct {
 	// ([rma.Emulate]). A CPU reads the far words of its node; all else on them goes through
 	// the NIC, in a job of one node too.
 	Verbs bool
-	// MaskedSwap says that with Verbs a swap is one operation, the masked CAS of some NICs.
+	// MaskedSwap says that with Verbs a swap is one operation, whole or masked: the extended atomics
+	// of some NICs.
 	MaskedSwap bool
 	// Messages and Device are names of windows. A Put of the former, into the mailbox of
 	// another rank, is a message, and the words of the latter are in the memory of NICs.
@@ -280,7 +281,7 @@ func (k *clock) open(c *Comm, s *segment) (rma.Transport, rma.Caps) {
 	if !k.Verbs {
 		return t, rma.Caps{NativeSwap: true, AtomicPut: true}
 	}
-	caps := rma.Caps{CPUReads: true, NativeSwap: k.MaskedSwap, AtomicPut: t.loopback}
+	caps := rma.Caps{CPUReads: true, NativeSwap: k.MaskedSwap, MaskedSwap: k.MaskedSwap, AtomicPut: t.loopback}
 	return rma.Emulate(t, caps), caps
 }
 
@@ -429,7 +430,7 @@ func (k *clock) effect(r *rank, o *operation) {
 			k.writes++
 		}
 		switch {
-		case o.finds():
+		case o.Finds():
 			o.seen = before
 		case o.Kind == rma.KindGetBulk:
 			o.Data[o.next] = before

@@ -67,7 +67,7 @@ func (t *timedTransport) Issue(o rma.Operation) {
 	k.catchUp(r)
 	k.effect(r, p)
 	p.done, p.ends = true, 0
-	if p.finds() {
+	if p.Finds() {
 		r.pending = append(r.pending, p)
 	} else {
 		r.spare = append(r.spare, p)
@@ -124,7 +124,7 @@ func (t *timedTransport) Flush(target int, res *rma.Results) (int, error) {
 	kept, n := r.pending[:0], 0
 	for _, o := range r.pending {
 		if o.seg == t.s && (target < 0 || o.Target == target) {
-			if o.finds() {
+			if o.Finds() {
 				res[o.Slot] = o.seen
 			}
 			r.spare = append(r.spare, o)

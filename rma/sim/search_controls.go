@@ -187,7 +187,7 @@ func (e *search) open(c *Comm, s *segment) (rma.Transport, rma.Caps) {
 	s.packed = slices.ContainsFunc(s.spec.Regions, func(r rma.Region) bool {
 		return slices.ContainsFunc(r.Words, func(w rma.Word) bool { return len(w.Fields) > 0 })
 	})
-	return &searchTransport{e: e, c: c, s: s}, rma.Caps{NativeSwap: true, AtomicPut: true}
+	return &searchTransport{e: e, c: c, s: s}, rma.Caps{NativeSwap: true, AtomicPut: true, MaskedSwap: true}
 }
 
 // enter has a memoised rank wait until all are at the collective call.

@@ -138,7 +138,7 @@ const (
 
 // readsAndWrites reports whether a NIC does the operation in two halves.
 func (o *operation) readsAndWrites() bool {
-	return o.Kind == rma.KindCompareAndSwap || (o.Kind == rma.KindFetchAndOp || o.Kind == rma.KindAccumulate) && o.Op != rma.NoOp
+	return o.Kind == rma.KindCompareAndSwap || o.Kind == rma.KindMaskedSwap || (o.Kind == rma.KindFetchAndOp || o.Kind == rma.KindAccumulate) && o.Op != rma.NoOp
 }
 
 // changed notes what an effect did to a word.
@@ -171,7 +171,7 @@ func (e *search) complete(r *rank, i int, found int64) {
 	o := r.pending[i]
 	copy(r.pending[i:], r.pending[i+1:])
 	r.pending = r.pending[:len(r.pending)-1]
-	if o.finds() {
+	if o.Finds() {
 		r.results = append(r.results, result{o.seg, o.Target, o.Slot, found})
 	} else {
 		found = 0

@@ -191,6 +191,8 @@ func describe(o *rma.Operation) string {
 		return fmt.Sprintf("%v(%v, %d)", o.Kind, o.Op, o.Operand)
 	case rma.KindCompareAndSwap:
 		return fmt.Sprintf("CompareAndSwap(%d to %d)", o.Compare, o.Operand)
+	case rma.KindMaskedSwap:
+		return fmt.Sprintf("MaskedSwap(%d of %#x to %d of %#x)", o.Compare, uint64(o.CompareMask), o.Operand, uint64(o.SwapMask))
 	case rma.KindGet, rma.KindPutBulk, rma.KindGetBulk: // no operand of one word
 	}
 	return o.Kind.String()
@@ -230,6 +232,10 @@ func (o *operation) value(v int64) int64 {
 		if v == o.Compare {
 			return o.Operand
 		}
+	case rma.KindMaskedSwap:
+		if o.Matches(v) {
+			return o.Masked(v)
+		}
 	case rma.KindGet, rma.KindPutBulk, rma.KindGetBulk:
 	}
 	return v
@@ -244,14 +250,11 @@ func (o *operation) writes(v int64) bool {
 		return o.Op != rma.NoOp
 	case rma.KindCompareAndSwap:
 		return v == o.Compare
+	case rma.KindMaskedSwap:
+		return o.Matches(v)
 	case rma.KindPut, rma.KindPutBulk:
 	}
 	return true
-}
-
-// finds reports whether the operation has a result.
-func (o *operation) finds() bool {
-	return o.Kind == rma.KindGet || o.Kind == rma.KindFetchAndOp || o.Kind == rma.KindCompareAndSwap
 }
 
 // overlaps reports whether two operations of one rank touch a word in common.

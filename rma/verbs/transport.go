@@ -326,7 +326,7 @@ func (t *transport) result(q *issued, c *C.nic_op, r *rma.Results, swap bool) {
 		if q.buffer != nil {
 			copy(q.Data, unsafe.Slice((*int64)(q.buffer), len(q.Data)))
 		}
-	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk, rma.Kinds:
+	case rma.KindPut, rma.KindAccumulate, rma.KindPutBulk, rma.KindMaskedSwap, rma.Kinds:
 	}
 }
 

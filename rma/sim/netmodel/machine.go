@@ -77,7 +77,7 @@ var fields = func() []field {
 	add(0, false, "ns", each("slotNs", ".initiator", ".responder")...)
 	add(0, false, "ns", "wordNs", "bigFootprintNs")
 	add(1, true, "lanes", "atomicLanes")
-	add(0, true, "0 or 1", "lanesByHash", "holBlocking")
+	add(0, true, "0 or 1", "lanesByHash", "holBlocking", "maskedSwap")
 	add(0, false, "ns", "lineReadNs", "deviceWordNs")
 	add(0, true, "connections", "qpCap")
 	add(0, false, "ns", each("qpMissNs", "")...)

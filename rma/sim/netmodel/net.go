@@ -193,7 +193,7 @@ func verb(k rma.Kind) int {
 		return read
 	case rma.KindPut, rma.KindPutBulk:
 		return write
-	case rma.KindCompareAndSwap:
+	case rma.KindCompareAndSwap, rma.KindMaskedSwap:
 		return cas
 	case Send:
 		return send
