@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -81,7 +82,7 @@ func examine() ([]verbs.Device, []finding) {
 	if usable {
 		all = append(all, tryAtomics())
 	}
-	return devices, append(all, lockedMemory(), hugePages(), mpiLibrary(), tool("Open MPI", "mpirun.openmpi"), tool("MPICH", "mpirun.mpich"), tool("Slurm", "srun"))
+	return devices, append(all, lockedMemory(), hugePages(), mpiLibrary(), openMPI(), mpich(), tool("Slurm", "srun"))
 }
 
 // tryAtomics is a memory node and a client of it in this process.
@@ -143,6 +144,39 @@ func mpiLibrary() finding {
 	f := finding{Thing: "MPI", OK: mpi.Library != "none", Found: "this build is for " + mpi.Library}
 	if !f.OK {
 		f.Do = "build with cgo and an MPI library: make build"
+	}
+	return f
+}
+
+// openMPI is Open MPI with the components that carry one-sided operations.
+func openMPI() finding {
+	f := tool("Open MPI", "mpirun.openmpi")
+	out, err := exec.Command("ompi_info", "--parsable").Output()
+	if !f.OK || err != nil {
+		return f
+	}
+	names := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		if p := strings.Split(line, ":"); len(p) > 3 && p[0] == "mca" && p[3] == "version" && !slices.Contains(names[p[1]], p[2]) {
+			names[p[1]] = append(names[p[1]], p[2])
+		}
+	}
+	for _, kind := range []string{"osc", "pml", "mtl", "btl"} {
+		if names[kind] != nil {
+			f.Found += fmt.Sprintf("; %s: %s", kind, strings.Join(names[kind], " "))
+		}
+	}
+	return f
+}
+
+// mpich is MPICH with its device.
+func mpich() finding {
+	f := tool("MPICH", "mpirun.mpich")
+	out, _ := exec.Command("mpichversion").Output()
+	for line := range strings.Lines(string(out)) {
+		if name, device, _ := strings.Cut(line, ":"); f.OK && name == "MPICH Device" {
+			f.Found += "; device " + strings.TrimSpace(device)
+		}
 	}
 	return f
 }

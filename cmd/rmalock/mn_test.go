@@ -34,6 +34,27 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// TestDoctorMPI: doctor names the components of MPI libraries.
+func TestDoctorMPI(t *testing.T) {
+	dir := t.TempDir()
+	for name, says := range map[string]string{
+		"mpirun.openmpi": "mpirun 9.9", "mpirun.mpich": "HYDRA 9.9",
+		"ompi_info":    `mca:osc:rdma:version:"mca:2.1.0"` + "\n" + `mca:osc:sm:version:"mca:2.1.0"` + "\n" + `mca:osc:sm:version:"api:3.0.0"` + "\n" + `mca:btl:vader:version:"mca:2.1.0"`,
+		"mpichversion": "MPICH Version:    \t4.0\nMPICH Device:    \tch4:ucx",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nprintf '%b\\n' '"+says+"'\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	words := rmalock(t, "doctor").good(t).stdout
+	for _, want := range []string{"mpirun 9.9; osc: rdma sm; btl: vader", "HYDRA 9.9; device ch4:ucx"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("doctor does not say %q:\n%s", want, words)
+		}
+	}
+}
+
 // TestVerbsFlags: wrong ways to ask for memory nodes.
 func TestVerbsFlags(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")

@@ -26,7 +26,7 @@ type control struct {
 	waiting map[uint64]chan *reply
 	gone    error         // why there are no more answers
 	ended   chan struct{} // closed then
-	event   func()        // called when a process of the job is gone
+	event   func(int)     // called with the number of a process of the job that is gone
 	onEnd   func()        // called when the memory node is gone
 	read    chan struct{} // closed when the reader has returned
 	still   func()        // ends the beats
@@ -36,7 +36,7 @@ type control struct {
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}
 
 // dial connects to a memory node and shows the token. patience 0 is the default.
-func dial(name string, token []byte, patience time.Duration, event, onEnd func()) (*control, error) {
+func dial(name string, token []byte, patience time.Duration, event func(int), onEnd func()) (*control, error) {
 	patience, err := patienceOf(patience)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (k *control) reader(in *bufio.Reader) {
 		}
 		if r.ID == 0 {
 			if k.event != nil {
-				k.event()
+				k.event(r.Process)
 			}
 			continue
 		}

@@ -30,7 +30,7 @@ var statuses = map[int]struct {
 	7:         {"the other side sent an answer that does not fit (BAD_RESP_ERR)", rma.ErrTransport},
 	8:         {"this side's memory does not allow the access (LOC_ACCESS_ERR)", rma.ErrTransport},
 	9:         {"the other side refuses a request that is wrong or too long (REM_INV_REQ_ERR)", rma.ErrTransport},
-	10:        {"the other side refuses the access: the window was freed there, or its key was revoked; allocate it again (REM_ACCESS_ERR)", rma.ErrTransport},
+	10:        {"the other side refuses the access: the window was freed there, its key was revoked, or the address is outside of it; allocate it again (REM_ACCESS_ERR)", rma.ErrTransport},
 	11:        {"the other side could not do the operation (REM_OP_ERR)", rma.ErrTransport},
 	wcRetry:   {"it does not answer: the process or its machine is gone, or the network is cut (RETRY_EXC_ERR)", rma.ErrPeer},
 	13:        {"it has no room for a message, again and again (RNR_RETRY_EXC_ERR)", rma.ErrPeer},

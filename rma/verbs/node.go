@@ -97,7 +97,7 @@ func (n *node) giveHandle(h piece) {
 }
 
 // openNode opens the device and connects to the memory nodes.
-func openNode(cfg *Config, event func()) (*node, error) {
+func openNode(cfg *Config, event func(int)) (*node, error) {
 	d, err := openNIC(cfg.Device)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,11 @@ func (t *target) mend() error {
 		return nil
 	}
 	if t.renew == nil {
-		t.dead = fmt.Errorf("verbs: %s is lost since an error on the connection to it: %w", t.name, rma.ErrPeer)
+		if t.dead = t.lost(); t.dead != nil {
+			t.dead = fmt.Errorf("verbs: %s is lost: %w", t.name, t.dead)
+		} else {
+			t.dead = fmt.Errorf("verbs: %s is lost since an error on the connection to it: %w", t.name, rma.ErrPeer)
+		}
 		return t.dead
 	}
 	p, err := t.renew()
@@ -214,8 +218,8 @@ func (t *target) breakOff() {
 // failed is the error of a step of the target, which holds it.
 func (t *target) failed(status int) error {
 	if status == wcFlush {
-		if t.lost != nil && t.lost() != nil {
-			return fmt.Errorf("verbs: %s is lost: %w", t.name, t.lost())
+		if err := t.lost(); err != nil {
+			return fmt.Errorf("verbs: %s is lost: %w", t.name, err)
 		}
 		if cause := int(atomic.LoadInt32((*int32)(&t.pair.p.cause))); cause != 0 {
 			return fmt.Errorf("%w (the cause: %w)", statusError(t.name, status), statusError(t.name, cause))

@@ -33,6 +33,25 @@ func reachWords(t *testing.T, cfg Config) (*transport, place) {
 	return x, places[0]
 }
 
+// memoryNodeOf is a memory node of this process, which ends with the test. Without a device the test
+// is skipped.
+func memoryNodeOf(t *testing.T) *Server {
+	t.Helper()
+	s, err := Listen(NodeConfig{Listen: "127.0.0.1:0", Words: 1 << 10})
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skipf("no RDMA device here: %v", err)
+	}
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	return s
+}
+
 // TestOrderUnderLoss needs a memory node whose answers are lost at times. Of two operations on a
 // word in one list the first must answer what the word held before the second. A card that sends
 // a READ again may read what a later WRITE or atomic has made: the package's order prevents it, and
@@ -112,22 +131,47 @@ func TestOrderUnderLoss(t *testing.T) {
 	t.Log("with IBV_SEND_FENCE between two atomics all lists end")
 }
 
+// TestSwappedAnswers: a card that answers atomics in the other byte order. What READs bring is not
+// changed.
+func TestSwappedAnswers(t *testing.T) {
+	x, _ := reachWords(t, Config{MemoryNodes: []string{memoryNodeOf(t).Addr()}})
+	require.False(t, x.hosts[0].target.swap, "until it is probed")
+	x.hosts[0].target.swap = true
+	x.Issue(rma.Operation{Kind: rma.KindPut, Class: rma.Plain, Operand: 1})
+	x.Issue(rma.Operation{Kind: rma.KindFetchAndOp, Op: rma.Sum, Operand: 1})
+	x.Issue(rma.Operation{Kind: rma.KindCompareAndSwap, Compare: 2, Operand: 3, Slot: 1})
+	x.Issue(rma.Operation{Kind: rma.KindGet, Slot: 2})
+	var r rma.Results
+	_, err := x.Flush(0, &r)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1 << 56, 2 << 56, 3}, r[:3])
+}
+
+// TestWrongAddress: operations behind the end of a window, which no way of the package makes, are
+// errors that name the memory node, and the next ones on the window go on.
+func TestWrongAddress(t *testing.T) {
+	x, _ := reachWords(t, Config{MemoryNodes: []string{memoryNodeOf(t).Addr()}})
+	var r rma.Results
+	for i, wrong := range []rma.Operation{
+		{Kind: rma.KindGet, Disp: 1 << 20}, {Kind: rma.KindPut, Class: rma.Plain, Disp: 1 << 20}, {Kind: rma.KindFetchAndOp, Op: rma.Sum, Operand: 1, Disp: -1},
+	} {
+		x.Issue(wrong)
+		_, err := x.Flush(0, &r)
+		t.Log(err)
+		require.ErrorIs(t, err, rma.ErrTransport)
+		require.ErrorContains(t, err, "memory node 0 ")
+		x.Issue(rma.Operation{Kind: rma.KindFetchAndOp, Op: rma.Sum, Operand: 1})
+		_, err = x.Flush(0, &r)
+		require.NoError(t, err)
+		require.EqualValues(t, i, r[0])
+	}
+}
+
 // TestCPUAndCardAtomics adds to one word with the CPU and the card at once, which no way of the
 // package does: a card whose atomics are atomic with each other alone loses updates. ALock exists
 // for that reason. Soft-RoCE is such a card.
 func TestCPUAndCardAtomics(t *testing.T) {
-	s, err := Listen(NodeConfig{Listen: "127.0.0.1:0", Words: 1 << 10})
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skipf("no RDMA device here: %v", err)
-	}
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-ended)
-	})
+	s := memoryNodeOf(t)
 	x, at := reachWords(t, Config{MemoryNodes: []string{s.Addr()}})
 	word := (*int64)(unsafe.Pointer(&s.memory[at.Address-uint64(uintptr(unsafe.Pointer(&s.memory[0])))]))
 

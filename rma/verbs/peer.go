@@ -243,7 +243,7 @@ func (s *Server) quit(p *peer) {
 			s.all.Add(1)
 			go func() {
 				defer s.all.Done()
-				_ = other.send(&reply{Error: "a process of the job is gone", Class: "peer"})
+				_ = other.send(&reply{Error: "a process of the job is gone", Class: "peer", Process: p.index})
 			}()
 		}
 	}

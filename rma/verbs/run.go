@@ -104,11 +104,15 @@ type job struct {
 
 	mu   sync.Mutex
 	made map[string]*ranks // communicators of Split, by name
+
+	gone    map[int]bool      // processes that ended before their time
+	reached map[int][]*target // the nodes of each process
 }
 
 // openJob connects the process to the memory nodes and to the other processes.
 func openJob(cfg Config, n int) (*job, error) {
-	j := &job{cfg: cfg, perProcess: n, nodes: make([]*node, cfg.Nodes), life: newLife(), made: map[string]*ranks{}, id: rand.Text(), text: "verbs"}
+	j := &job{cfg: cfg, perProcess: n, nodes: make([]*node, cfg.Nodes), life: newLife(), id: rand.Text(), text: "verbs"}
+	j.made, j.gone, j.reached = map[string]*ranks{}, map[int]bool{}, map[int][]*target{}
 	world := make([]int, n*cfg.Processes)
 	for r := range world {
 		world[r] = r
@@ -120,7 +124,7 @@ func openJob(cfg Config, n int) (*job, error) {
 	}
 	for i := range j.nodes {
 		var err error
-		if j.nodes[i], err = openNode(&cfg, func() { j.life.fail(errors.New("a process of the job is gone")) }); err != nil {
+		if j.nodes[i], err = openNode(&cfg, j.lose); err != nil {
 			return nil, errors.Join(err, j.close())
 		}
 	}
@@ -164,7 +168,7 @@ func (j *job) mesh(nodes int) error {
 			if err != nil {
 				return err
 			}
-			n.targets = append(n.targets, &target{name: fmt.Sprintf("node %d of the job", k), pair: p})
+			n.targets = append(n.targets, j.target(k, p))
 			to[k] = n.nic.address(p)
 		}
 		n.self = n.targets[len(j.cfg.MemoryNodes)+j.firstNode()+i]
@@ -186,6 +190,35 @@ func (j *job) mesh(nodes int) error {
 	}
 	_, err = j.exchange("connected", nil) // no operation goes to an end that is not there yet
 	return err
+}
+
+// target is a node of the job.
+func (j *job) target(k int, p pair) *target {
+	process := k / j.cfg.Nodes
+	t := &target{name: fmt.Sprintf("node %d of the job", k), pair: p, lost: func() error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if !j.gone[process] {
+			return nil
+		}
+		return fmt.Errorf("process %d of the job is gone: %w", process, rma.ErrPeer)
+	}}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.reached[process] = append(j.reached[process], t)
+	return t
+}
+
+// lose ends what waits for a process that is gone: collective calls, and steps at its nodes.
+func (j *job) lose(process int) {
+	j.life.fail(fmt.Errorf("process %d of the job is gone", process))
+	j.mu.Lock()
+	j.gone[process] = true
+	reached := j.reached[process]
+	j.mu.Unlock()
+	for _, t := range reached {
+		t.breakOff()
+	}
 }
 
 // exchange tells all processes what each brings.

@@ -194,7 +194,11 @@ func TestGather(t *testing.T) {
 	var events atomic.Int64
 	for i := range k {
 		var err error
-		k[i], err = dial(s.Addr(), nil, 0, func() { events.Add(1) }, nil)
+		k[i], err = dial(s.Addr(), nil, 0, func(process int) {
+			if process == n-1 {
+				events.Add(1)
+			}
+		}, nil)
 		require.NoError(t, err)
 		defer k[i].close()
 		_, err = k[i].call(request{Call: callJob, Name: "j", Index: i, Count: n}, time.Minute)

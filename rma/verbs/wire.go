@@ -81,6 +81,7 @@ type reply struct {
 	Slots      int      `json:",omitempty"`
 	Slot       int      `json:",omitempty"`
 	Generation int      `json:",omitempty"`
+	Process    int      `json:",omitempty"` // of an event: the one that is gone
 	All        [][]byte `json:",omitempty"`
 }
 
