@@ -60,6 +60,9 @@
 // each operation; a violation is [ErrClass] at Flush where ranks span nodes, and on
 // one node under hook.Check (the short ways there do not look at it).
 //
+// A [Pointer] is a word that is looked up once. An operation on it is an instruction where the CPU
+// may do it, and the window's everywhere else.
+//
 // # Waiting
 //
 // [Window.Await], with its forms for a limit and for two words, is the only way to wait

@@ -36,6 +36,7 @@ type Window struct {
 	layout         layout
 	caps           Caps
 	buffer         func(words int) ([]int64, error) // of Config
+	scratch        int64                            // changed in place of a word that the CPU may not change; see Pointer
 }
 
 // An access is what the CPU does to a word of its node; a set of them.

@@ -175,6 +175,59 @@ func TestSeveralNodesGoThroughTheTransport(t *testing.T) {
 	s.expect(t, "a refused operation")
 }
 
+// A Pointer stays in memory where the CPU may do its operation, wakes those that sleep on its word,
+// and passes the transport everywhere else.
+func TestPointer(t *testing.T) {
+	for _, mates := range [][]int{{0, 1, 2, 3}, {1, 3}} {
+		w, s, bed := window(t, mates...)
+		p := w.Pointer(3, near)
+		*bed(len(mates)-1, near) = 1
+		if sum, err := p.Add(5); sum != 5 || err != nil {
+			t.Errorf("Add made %d, %v", sum, err)
+		}
+		if was, err := p.Swap(6); was != 5 || err != nil {
+			t.Errorf("Swap found %d, %v", was, err)
+		}
+		if was, err := p.CompareAndSwap(7, 5); was != 6 || err != nil {
+			t.Errorf("CompareAndSwap found %d, %v", was, err)
+		}
+		s.expect(t, "sleepers", "wake 3", "wake 3")
+		if was, err := p.CompareAndSwap(7, 6); was != 6 || err != nil {
+			t.Errorf("CompareAndSwap found %d, %v", was, err)
+		}
+		s.expect(t, "a sleeper", "wake 3")
+		if v, err := w.GetFlush(3, near); v != 7 || err != nil {
+			t.Errorf("the word is %d, %v", v, err)
+		}
+		*bed(len(mates)-1, near) = 0
+		f := w.Pointer(3, flag)
+		_, _ = f.Get()
+		_, _ = p.Add(1)
+		s.expect(t, "near and flag words")
+	}
+	w, s, _ := window(t, 1, 3)
+	p := w.Pointer(1, far)
+	if v, err := p.Get(); v != 100 || err != nil {
+		t.Errorf("Get found %d, %v", v, err)
+	}
+	if sum, err := p.Add(2); sum != 102 || err != nil {
+		t.Errorf("Add made %d, %v", sum, err)
+	}
+	if was, err := p.Swap(2); was != 100 || err != nil {
+		t.Errorf("Swap found %d, %v", was, err)
+	}
+	if was, err := p.CompareAndSwap(2, 0); was != 100 || err != nil {
+		t.Errorf("CompareAndSwap found %d, %v", was, err)
+	}
+	s.expect(t, "a far word", "Get 1.0", "flush 1", "FetchAndOp 1.0", "flush 1", "FetchAndOp 1.0", "flush 1", "CompareAndSwap 1.0", "flush 1")
+	top := &spy{}
+	d := rma.Decorate(w, func(t rma.Transport) rma.Transport { top.Transport = t; return top })
+	q := d.Pointer(1, near)
+	if sum, err := q.Add(2); sum != 2 || err != nil || top.ops != 1 {
+		t.Errorf("Add made %d, %v; the decorator saw %d operations", sum, err, top.ops)
+	}
+}
+
 // An error of the transport is returned by the Flush that met it, once.
 func TestTransportErrorsComeFromFlush(t *testing.T) {
 	w, s, _ := window(t, 1)

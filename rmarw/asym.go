@@ -91,32 +91,43 @@ func samePhase(a, b int64) bool { return uint64(a^b) < nextPhase }
 // line. A writer must wait for a reader in line to run and leave; for one that tries, not.
 const bargingTries = 16
 
-// enterAsym is what enterSym is, at an asymmetric counter. It returns what the reader has
-// added to READERS and takes back when it leaves.
-func (t *Table) enterAsym(c counter) (added int64, err error) {
-	w := t.tree.W
-	for try := 0; ; try++ {
-		s, err := w.FetchAndOpFlush(one+arrival, c.host, c.disp+readers, rma.Sum)
-		if err != nil {
-			return 0, err
-		}
-		d, err := w.GetFlush(c.host, c.disp+admission)
-		if err != nil || admits(d, s) {
-			return one, err
-		}
-		if try == t.tries {
-			return t.waitInLine(c, d)
-		}
+// enterAsym is what enterSym is, at an asymmetric counter. Table.shared has what the reader
+// has added to READERS and takes back when it leaves.
+func (t *Table) enterAsym() error {
+	s, err := t.ownWords[readers].Add(one + arrival)
+	if err != nil {
+		return err
+	}
+	d, err := t.ownWords[admission].Get()
+	if err != nil || admits(d, s-arrival) {
+		return err
+	}
+	return t.enterLater(d)
+}
+
+// enterLater is enterAsym for a reader that is not let in by an ADMISSION.
+func (t *Table) enterLater(d int64) (err error) {
+	c, w := t.lastOwn, t.tree.W
+	for range t.tries {
 		if err := w.AccumulateFlush(-one, c.host, c.disp+readers, rma.Sum); err != nil {
-			return 0, err
+			return err
 		}
 		if err := w.Backoff(c.host, c.disp+admission, d, 0); err != nil {
-			return 0, err
+			return err
 		}
 		if err := t.awaitPhaseEnd(c, d); err != nil {
-			return 0, err
+			return err
+		}
+		s, err := w.FetchAndOpFlush(one+arrival, c.host, c.disp+readers, rma.Sum)
+		if err != nil {
+			return err
+		}
+		if d, err = w.GetFlush(c.host, c.disp+admission); err != nil || admits(d, s) {
+			return err
 		}
 	}
+	t.shared[t.nshared-1].added, err = t.waitInLine(c, d)
+	return err
 }
 
 // waitInLine has a reader that is not let in by an ADMISSION wait for the end of its phase. It

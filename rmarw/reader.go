@@ -13,8 +13,9 @@ import (
 // around the listing and its variables are left out (L9:2 L9:3 L9:4 L9:5 L9:14 L9:24).
 func (t *Table) enterSym(c counter, id int) error {
 	w := t.tree.W
-	a, err := w.FetchAndOpFlush(1, c.host, c.disp+arrive, rma.Sum) // L9:12
-	if err != nil || a&write == 0 && countOf(a) < t.tr {           // L9:13
+	a, err := t.ownWords[arrive].Add(1) // L9:12
+	a--
+	if err != nil || a&write == 0 && countOf(a) < t.tr { // L9:13
 		return err
 	}
 	g, err := w.GetFlush(c.host, c.disp+opened)
@@ -99,12 +100,11 @@ func (t *Table) completeOpening(c counter, old int64) error {
 // leaveSym is Listing 10 at a symmetric counter (L10:1). The last reader of a full phase
 // signals the reader that waits to open the next one.
 func (t *Table) leaveSym(c counter) error {
-	w := t.tree.W
-	d, err := w.FetchAndOpFlush(1, c.host, c.disp+depart, rma.Sum) // L10:2
-	if err != nil || departed(d)+1 != t.tr {
+	d, err := t.ownWords[depart].Add(1) // L10:2
+	if err != nil || departed(d) != t.tr {
 		return err
 	}
-	return w.AccumulateFlush(1, c.host, c.disp+openerSignal, rma.Sum)
+	return t.tree.W.AccumulateFlush(1, c.host, c.disp+openerSignal, rma.Sum)
 }
 
 // tryEnter shares the lock if no writer has or wants it. Otherwise blockedAt and blockedBy

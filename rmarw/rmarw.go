@@ -18,11 +18,11 @@ type Table struct {
 	own      int // number of the rank's counter
 	lastID   int // the last lock of which findOwn was asked
 	lastOwn  counter
+	ownWords [2]rma.Pointer // the first words of lastOwn, those of a reader without competition
 	tr       int64
 	size     int
 
-	shared  [MaxHeld]int   // locks that the rank shares, plus 1
-	added   [MaxHeld]int64 // what it has added to their READERS
+	shared  [MaxHeld]share // locks that the rank shares
 	nshared int
 
 	close, open, signal func(cs []counter) error // kept, since a method value allocates
@@ -41,6 +41,12 @@ type Table struct {
 
 	blockedAt counter // the word that made the last Try fail, and what it held
 	blockedBy int64
+}
+
+// A share is a lock that a rank shares.
+type share struct {
+	lock  int   // its number, plus 1
+	added int64 // what the rank has added to READERS
 }
 
 var (
@@ -101,7 +107,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if t.asym {
 		t.cfg.DC = Asymmetric
 	}
-	t.lastOwn = t.counter(t.own, 0)
+	t.findOwn(0)
 	t.batchOf.id = -1
 	return t, nil
 }
@@ -159,6 +165,9 @@ func (t *Table) Home(id int) int { return t.tree.Home(id) }
 func (t *Table) findOwn(id int) {
 	t.tree.Check(id)
 	t.lastID, t.lastOwn = id, t.counter(t.own, id)
+	for i := range t.ownWords {
+		t.ownWords[i] = t.tree.W.Pointer(t.lastOwn.host, t.lastOwn.disp+i)
+	}
 }
 
 // Lock takes lock id.
@@ -167,15 +176,18 @@ func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
 		m := t.mutex(id)
 		return m.Lock(ctx)
 	}
-	if err := t.claimShared(id); err != nil {
-		return err
+	if t.nshared > 0 || id != t.lastID || t.tree.Busy() {
+		if err := t.checkShare(id); err != nil {
+			return err
+		}
 	}
+	t.claimShared(id)
 	var err error
 	switch {
 	case ctx.Done() != nil:
 		err = t.pollEnter(ctx, t.lastOwn, id)
 	case t.asym:
-		t.added[t.nshared-1], err = t.enterAsym(t.lastOwn)
+		err = t.enterAsym()
 	default:
 		err = t.enterSym(t.lastOwn, id)
 	}
@@ -192,9 +204,10 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 		m := t.mutex(id)
 		return m.TryLock()
 	}
-	if err := t.claimShared(id); err != nil {
+	if err := t.checkShare(id); err != nil {
 		return false, err
 	}
+	t.claimShared(id)
 	got, err := t.tryEnter(t.lastOwn, id)
 	if !got {
 		t.unclaimShared(t.nshared - 1)
@@ -208,39 +221,40 @@ func (t *Table) Unlock(id int, mode lock.Mode) error {
 		m := t.mutex(id)
 		return m.Unlock()
 	}
-	i := t.findShared(id)
-	if i < 0 {
-		panic("rmarw: unlock of unlocked lock")
-	}
-	added := t.added[i]
-	t.unclaimShared(i)
-	if id != t.lastID {
+	i := t.nshared - 1 // the usual case: the last one
+	if s := &t.shared[uint(i)%MaxHeld]; s.lock != id+1 || id != t.lastID {
+		if i = t.findShared(id); i < 0 {
+			panic("rmarw: unlock of unlocked lock")
+		}
 		t.findOwn(id)
 	}
-	c := t.lastOwn
+	added := t.unclaimShared(i)
 	if t.asym {
-		return t.tree.W.AccumulateFlush(-added, c.host, c.disp+readers, rma.Sum)
+		_, err := t.ownWords[readers].Add(-added)
+		return err
 	}
-	return t.leaveSym(c)
+	return t.leaveSym(t.lastOwn)
 }
 
-// claimShared notes that the rank wants a lock in shared mode. It finds the counter, lastOwn,
-// and panics for a lock that is not there.
-func (t *Table) claimShared(id int) error {
-	if t.nshared > 0 || t.tree.Busy() {
-		if t.tree.Find(id) >= 0 || t.findShared(id) >= 0 {
-			panic("rmarw: lock of a lock that this rank holds")
-		}
-		if err := t.checkHeld(); err != nil {
-			return err
-		}
+// checkShare reports an error if the rank may not share a lock as well. It finds the counter,
+// lastOwn, and panics for a lock that is not there.
+func (t *Table) checkShare(id int) error {
+	if t.tree.Find(id) >= 0 || t.findShared(id) >= 0 {
+		panic("rmarw: lock of a lock that this rank holds")
+	}
+	if err := t.checkHeld(); err != nil {
+		return err
 	}
 	if id != t.lastID {
 		t.findOwn(id)
 	}
-	t.shared[t.nshared], t.added[t.nshared] = id+1, one
-	t.nshared++
 	return nil
+}
+
+// claimShared notes that the rank wants a lock in shared mode, after checkShare.
+func (t *Table) claimShared(id int) {
+	t.shared[uint(t.nshared)%MaxHeld] = share{id + 1, one}
+	t.nshared++
 }
 
 // checkHeld reports an error if the rank holds as many locks as it may.
@@ -253,17 +267,23 @@ func (t *Table) checkHeld() error {
 
 func (t *Table) findShared(id int) int {
 	for i := range t.nshared {
-		if t.shared[i] == id+1 {
+		if t.shared[i].lock == id+1 {
 			return i
 		}
 	}
 	return -1
 }
 
-func (t *Table) unclaimShared(i int) {
-	t.nshared--
-	t.shared[i], t.added[i] = t.shared[t.nshared], t.added[t.nshared]
-	t.shared[t.nshared], t.added[t.nshared] = 0, 0
+// unclaimShared ends a claim, and returns what was added to READERS.
+func (t *Table) unclaimShared(i int) (added int64) {
+	s := &t.shared[uint(i)%MaxHeld]
+	added = s.added
+	if t.nshared--; i != t.nshared {
+		*s = t.shared[t.nshared]
+		s = &t.shared[t.nshared]
+	}
+	*s = share{}
+	return added
 }
 
 // Mutex is a handle on lock id. Handles on the same lock are interchangeable.
@@ -275,4 +295,8 @@ func (t *Table) Mutex(id int) lock.Mutex {
 func (t *Table) mutex(id int) RWMutex { return RWMutex{t, t.tree.Mutex(id), id} }
 
 // Free closes the window. Collective. To free a table with a held lock is misuse.
-func (t *Table) Free() error { return t.tree.W.Free() }
+func (t *Table) Free() error {
+	err := t.tree.W.Free()
+	t.findOwn(t.lastID) // to have ErrFreed from ownWords
+	return err
+}

@@ -10,6 +10,7 @@ import (
 var opChecks = []check{
 	{"Ops/PutGet", checkPutGet},
 	{"Ops/Atomics", checkAtomics},
+	{"Ops/Pointer", checkPointer},
 	{"Ops/Wraparound", checkWraparound},
 	{"Ops/OrderOnAWord", checkOrderOnAWord},
 	{"Ops/ManyResults", checkManyResults},
@@ -130,6 +131,54 @@ func checkAtomics(p *Probe) {
 			p.OK(w.PutFlush(0, target, disp))
 		}
 	}
+	p.Meet()
+	p.Close(w)
+}
+
+// checkPointer: a Pointer does what the window's operations do, on words of every class, and
+// returns their errors.
+func checkPointer(p *Probe) {
+	n := p.Size()
+	w := p.Open(classes(n))
+	if w == nil {
+		return
+	}
+	everyClass(n, func(c rma.Class, base int) {
+		for _, target := range p.targets(c) {
+			disp := base + p.Rank()
+			word := w.Pointer(target, disp)
+			p.OK(w.PutFlush(7, target, disp))
+			p.Equal(fmt.Sprintf("a %v word at rank %d by a Pointer", c, target), p.Value(word.Get()), 7)
+			if c == rma.Flag || c == rma.Plain {
+				for _, update := range []func() (int64, error){
+					func() (int64, error) { return word.Add(1) },
+					func() (int64, error) { return word.Swap(1) },
+					func() (int64, error) { return word.CompareAndSwap(1, 7) },
+				} {
+					_, err := update()
+					p.Is(fmt.Sprintf("an update of a %v word by a Pointer", c), err, rma.ErrClass)
+				}
+				p.Equal(fmt.Sprintf("the %v word then", c), p.Value(word.Get()), 7)
+				continue
+			}
+			p.Equal("Add", p.Value(word.Add(-9)), -2)
+			p.Equal("Add after Add", p.Value(word.Add(1<<40)), 1<<40-2)
+			p.Equal("Swap", p.Value(word.Swap(0)), 1<<40-2)
+			p.Equal("CompareAndSwap that loses", p.Value(word.CompareAndSwap(6, 5)), 0)
+			p.Equal("CompareAndSwap of 0", p.Value(word.CompareAndSwap(6, 0)), 0)
+			p.Equal("CompareAndSwap that wins", p.Value(word.CompareAndSwap(-1, 6)), 6)
+			p.Equal("the word by the window", p.Value(w.GetFlush(target, disp)), -1)
+			p.Equal("the word by the Pointer", p.Value(word.Get()), -1)
+		}
+	})
+	nowhere := w.Pointer(0, w.Words())
+	_, err := nowhere.Get()
+	p.Is("a Pointer beyond the words", err, rma.ErrDisp)
+	_, err = nowhere.Add(1)
+	p.Is("a Pointer beyond the words", err, rma.ErrDisp)
+	nobody := w.Pointer(p.Size(), 0)
+	_, err = nobody.Swap(1)
+	p.Is("a Pointer to a rank that is not there", err, rma.ErrRank)
 	p.Meet()
 	p.Close(w)
 }
