@@ -38,3 +38,8 @@ func equivalent() []check.Equivalent {
 func TestMutants(t *testing.T) {
 	locktest.RunMutantsOf(t, 8, equivalent(), with(alock.Config{LocalBudget: 1, RemoteBudget: 1}, -1))
 }
+
+// TestMutantsShared: ALock with a shared mode and a mistake does not pass.
+func TestMutantsShared(t *testing.T) {
+	locktest.RunMutantsOf(t, 8, equivalent(), with(alock.Config{LocalBudget: 1, RemoteBudget: 1, Shared: true}, -1))
+}

@@ -65,7 +65,7 @@ func (t *Table) bounds(id int) (own, other int) {
 		return n - 1, 0
 	}
 	mine, theirs := t.budget[local], t.budget[remote]
-	if t.mutex(id).own == remote {
+	if t.place(id).own == remote {
 		mine, theirs = theirs, mine
 	}
 	return n - 1, ((n+int(mine)-1)/int(mine)+1)*int(theirs) - 1

@@ -17,62 +17,62 @@ import (
 // A reader that finds a TAIL takes its count back, takes the lock like a writer, counts itself, and
 // passes the lock on at once. So readers wait no longer than writers do.
 
-// RLock shares the lock with other readers.
-func (m *RWMutex) RLock(ctx context.Context) error {
-	t := m.t
-	k, err := t.claim(m.id, lock.Shared)
+// rlock shares the lock with other readers.
+func (p *place) rlock(ctx context.Context) error {
+	t := p.t
+	k, err := t.claim(p.id, lock.Shared)
 	if err != nil {
 		return err
 	}
 	if ctx.Done() != nil {
-		return m.pollShared(ctx, k)
+		return p.pollShared(ctx, k)
 	}
-	in, _, err := m.arrive()
+	in, _, err := p.arrive()
 	if in || err != nil {
 		return err
 	}
-	if err := m.take(k); err != nil {
+	if err := p.take(k); err != nil {
 		return err
 	}
-	if err := m.count(1); err != nil {
+	if err := p.count(1); err != nil {
 		return err
 	}
-	return m.leave(k, t.slots[k].budget-1)
+	return p.leave(k, t.slots[k].budget-1)
 }
 
 // arrive counts the rank as a reader if both TAILs are null.
-func (m *Mutex) arrive() (in bool, s sight, err error) {
-	w := m.t.w
-	w.Accumulate(1, m.home, m.at+m.readers, rma.Sum)
-	w.Fence(m.home)
-	own, other := w.Get(m.home, m.at+m.tail), w.Get(m.home, m.at+m.other)
-	if err := w.Flush(m.home); err != nil {
+func (p *place) arrive() (in bool, s sight, err error) {
+	w := p.t.w
+	w.Accumulate(1, p.home, p.at+p.readers, rma.Sum)
+	w.Fence(p.home)
+	own, other := w.Get(p.home, p.at+p.tail), w.Get(p.home, p.at+p.other)
+	if err := w.Flush(p.home); err != nil {
 		return false, sight{}, err
 	}
 	switch {
 	case w.Value(own) != null:
-		s = sight{m.tail, w.Value(own)}
+		s = sight{p.tail, w.Value(own)}
 	case w.Value(other) != null:
-		s = sight{m.other, w.Value(other)}
+		s = sight{p.other, w.Value(other)}
 	default:
 		return true, sight{}, nil
 	}
-	return false, s, m.count(-1)
+	return false, s, p.count(-1)
 }
 
 // count adds to the readers of the rank's cohort.
-func (m *Mutex) count(n int64) error {
-	return m.t.w.AccumulateFlush(n, m.home, m.at+m.readers, rma.Sum)
+func (p *place) count(n int64) error {
+	return p.t.w.AccumulateFlush(n, p.home, p.at+p.readers, rma.Sum)
 }
 
 // drain waits, as holder of the lock, until each count of readers has been 0.
-func (m *Mutex) drain() error {
-	busy, _, err := m.occupied()
+func (p *place) drain() error {
+	busy, _, err := p.occupied()
 	if err != nil || !busy {
 		return err
 	}
 	for _, readers := range [...]int{localReaders, remoteReaders} {
-		if _, err := m.t.w.Await(m.home, m.at+readers, rma.Equal(0)); err != nil {
+		if _, err := p.t.w.Await(p.home, p.at+readers, rma.Equal(0)); err != nil {
 			return err
 		}
 	}
@@ -80,10 +80,10 @@ func (m *Mutex) drain() error {
 }
 
 // occupied reports, to a rank that has its TAIL up, whether readers may be in.
-func (m *Mutex) occupied() (bool, sight, error) {
-	w := m.t.w
-	here, there := w.Get(m.home, m.at+localReaders), w.Get(m.home, m.at+remoteReaders)
-	if err := w.Flush(m.home); err != nil {
+func (p *place) occupied() (bool, sight, error) {
+	w := p.t.w
+	here, there := w.Get(p.home, p.at+localReaders), w.Get(p.home, p.at+remoteReaders)
+	if err := w.Flush(p.home); err != nil {
 		return false, sight{}, err
 	}
 	if n := w.Value(here); n != 0 {
@@ -93,35 +93,45 @@ func (m *Mutex) occupied() (bool, sight, error) {
 	return n != 0, sight{remoteReaders, n}, nil
 }
 
-// RUnlock ends the sharing.
-func (m *RWMutex) RUnlock() error {
-	m.t.unclaim(m.t.claimed(m.id, lock.Shared))
-	return m.count(-1)
+// runlock ends the sharing.
+func (p *place) runlock() error {
+	p.t.unclaim(p.t.claimed(p.id, lock.Shared))
+	return p.count(-1)
 }
 
-// TryRLock shares the lock if no rank has it exclusively or waits for it. It fails too while a reader
+// tryRLock shares the lock if no rank has it exclusively or waits for it. It fails too while a reader
 // that has waited passes it on.
-func (m *RWMutex) TryRLock() (bool, error) {
-	k, err := m.t.claim(m.id, lock.Shared)
+func (p *place) tryRLock() (bool, error) {
+	k, err := p.t.claim(p.id, lock.Shared)
 	if err != nil {
 		return false, err
 	}
-	in, _, err := m.arrive()
+	in, _, err := p.arrive()
 	if !in {
-		m.t.unclaim(k)
+		p.t.unclaim(k)
 	}
 	return in, err
 }
 
 // pollShared shares the lock without queueing, until ctx ends.
-func (m *Mutex) pollShared(ctx context.Context, k int) error {
-	return m.retry(ctx, k, func(int) (bool, sight, error) { return m.arrive() })
+func (p *place) pollShared(ctx context.Context, k int) error {
+	return p.retry(ctx, k, func(int) (bool, sight, error) { return p.arrive() })
 }
 
 // An RWMutex is a handle on one lock of a table with a shared mode.
 type RWMutex struct{ Mutex }
 
 var _ lock.RWMutex = (*RWMutex)(nil)
+
+// RLock shares the lock with other readers. With a context that can end it polls TryRLock.
+func (m *RWMutex) RLock(ctx context.Context) error { return m.t.place(m.id).rlock(ctx) }
+
+// TryRLock shares the lock if no rank has it exclusively or waits for it. It fails too while a reader
+// that has waited passes it on.
+func (m *RWMutex) TryRLock() (bool, error) { return m.t.place(m.id).tryRLock() }
+
+// RUnlock ends the sharing.
+func (m *RWMutex) RUnlock() error { return m.t.place(m.id).runlock() }
 
 // checkCounts is the part of Idle for readers.
 func (t *Table) checkCounts() error {

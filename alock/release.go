@@ -5,11 +5,11 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Unlock passes the lock to the successor in its cohort, or leaves it free: Algorithm 2, Unlock.
-func (m *Mutex) Unlock() error {
-	t := m.t
-	k := t.claimed(m.id, lock.Exclusive)
-	err := m.leave(k, t.slots[k].budget-1)
+// unlock passes the lock to the successor in its cohort, or leaves it free: Algorithm 2, Unlock.
+func (p *place) unlock() error {
+	t := p.t
+	k := t.claimed(p.id, lock.Exclusive)
+	err := p.leave(k, t.slots[k].budget-1)
 	t.unclaim(k)
 	return err
 }
@@ -17,12 +17,12 @@ func (m *Mutex) Unlock() error {
 // leave is qUnlock, Algorithm 3: it takes the descriptor off the cohort's queue, or passes left to
 // the successor. Algorithm 3 tries the CompareAndSwap in any case; here a rank that knows its
 // successor makes none.
-func (m *Mutex) leave(k int, left int64) error {
-	w, me, own := m.t.w, m.t.rank, k*lineWords+m.descriptor
+func (p *place) leave(k int, left int64) error {
+	w, me, own := p.t.w, p.t.rank, k*lineWords+p.descriptor
 	succ := w.Peek(own + next)
 	if succ == null {
 		d := named(me, k)
-		last, err := w.CompareAndSwapFlush(null, d, m.home, m.at+m.tail)
+		last, err := p.ownTail.CompareAndSwap(null, d)
 		if err != nil || last == d {
 			return err
 		}
@@ -31,7 +31,7 @@ func (m *Mutex) leave(k int, left int64) error {
 		}
 	}
 	rank, line := placed(succ)
-	w.Put(left, rank, line+m.descriptor+budget)
+	w.Put(left, rank, line+p.descriptor+budget)
 	if err := w.Flush(rank); err != nil {
 		return err
 	}

@@ -102,6 +102,7 @@ type Table struct {
 	node   []int64 // of each rank
 	busy   uint8   // slots in use, a bit each
 	slots  [MaxHeld]slot
+	last   place // of the lock that was used last
 }
 
 // A slot is the use of a pair of descriptors for a lock.
@@ -128,6 +129,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	t := &Table{w: w, rank: c.Rank(), size: c.Size(), cfg: cfg, node: nodes}
 	t.budget[local], t.budget[remote] = int64(cfg.LocalBudget), int64(cfg.RemoteBudget)
+	t.last = t.find(0)
 	return t, nil
 }
 
@@ -139,29 +141,29 @@ func (t *Table) Home(id int) int { return (t.cfg.Home + id) % t.size }
 
 // Lock takes lock id. Without a shared mode it is exclusive whatever the mode.
 func (t *Table) Lock(ctx context.Context, id int, mode lock.Mode) error {
-	m := t.mutex(id)
+	p := t.place(id)
 	if t.shares(mode) {
-		return (&RWMutex{m}).RLock(ctx)
+		return p.rlock(ctx)
 	}
-	return m.Lock(ctx)
+	return p.lock(ctx)
 }
 
 // TryLock takes lock id if it is free, or shared by others and mode is lock.Shared.
 func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
-	m := t.mutex(id)
+	p := t.place(id)
 	if t.shares(mode) {
-		return (&RWMutex{m}).TryRLock()
+		return p.tryRLock()
 	}
-	return m.TryLock()
+	return p.tryLock()
 }
 
 // Unlock hands lock id on, or ends the sharing.
 func (t *Table) Unlock(id int, mode lock.Mode) error {
-	m := t.mutex(id)
+	p := t.place(id)
 	if t.shares(mode) {
-		return (&RWMutex{m}).RUnlock()
+		return p.runlock()
 	}
-	return m.Unlock()
+	return p.unlock()
 }
 
 // shares reports whether a mode is shared here.
@@ -170,41 +172,70 @@ func (t *Table) shares(mode lock.Mode) bool { return t.cfg.Shared && mode == loc
 // Mutex is a handle on lock id, a lock.RWMutex if the table has a shared mode. Handles on the same
 // lock are interchangeable.
 func (t *Table) Mutex(id int) lock.Mutex {
-	m := t.mutex(id)
+	t.place(id) // is there
 	if t.cfg.Shared {
-		return &RWMutex{m}
+		return &RWMutex{Mutex{t, id}}
 	}
-	return &m
+	return &Mutex{t, id}
 }
 
 // A Mutex is a handle on one lock of a table.
 type Mutex struct {
+	t  *Table
+	id int
+}
+
+var _ lock.Mutex = (*Mutex)(nil)
+
+// Lock takes the lock. With a context that can end it polls TryLock; see package lock.
+func (m *Mutex) Lock(ctx context.Context) error { return m.t.place(m.id).lock(ctx) }
+
+// TryLock takes the lock if it is free. The paper has none.
+func (m *Mutex) TryLock() (bool, error) { return m.t.place(m.id).tryLock() }
+
+// Unlock passes the lock to the successor in its cohort, or leaves it free.
+func (m *Mutex) Unlock() error { return m.t.place(m.id).unlock() }
+
+// A place is where a lock is, as this rank reaches it.
+type place struct {
 	t    *Table
 	id   int
 	home int
 	at   int // displacement of the lock's line
 	own  cohort
 	words
+	ownTail, otherTail rma.Pointer
 }
 
-var _ lock.Mutex = (*Mutex)(nil)
+// place is the place of a lock. It is valid until the next call.
+func (t *Table) place(id int) *place {
+	if id != t.last.id {
+		t.last = t.find(id)
+	}
+	return &t.last
+}
 
-// mutex finds out where a lock is, and which cohort this rank belongs to: the test of A2:2 and
+// find finds out where a lock is, and which cohort this rank belongs to: the test of A2:2 and
 // A2:9 with the node in place of the pointer's first four bits.
-func (t *Table) mutex(id int) Mutex {
+func (t *Table) find(id int) place {
 	if uint(id) >= uint(t.cfg.Locks) {
 		panic(fmt.Sprintf("alock: lock %d of a table of %d", id, t.cfg.Locks))
 	}
-	m := Mutex{t: t, id: id, home: t.Home(id), at: (MaxHeld + id/t.size) * lineWords, own: remote}
-	if t.node[m.home] == t.node[t.rank] {
-		m.own = local
+	p := place{t: t, id: id, home: t.Home(id), at: (MaxHeld + id/t.size) * lineWords, own: remote}
+	if t.node[p.home] == t.node[t.rank] {
+		p.own = local
 	}
-	m.words = wordsOf[m.own]
-	return m
+	p.words = wordsOf[p.own]
+	p.ownTail, p.otherTail = t.w.Pointer(p.home, p.at+p.tail), t.w.Pointer(p.home, p.at+p.other)
+	return p
 }
 
 // Free closes the window. Collective. To free a table with a held lock is misuse.
-func (t *Table) Free() error { return t.w.Free() }
+func (t *Table) Free() error {
+	err := t.w.Free()
+	t.last = t.find(t.last.id) // to have ErrFreed from it
+	return err
+}
 
 // named is what TAIL and NEXT hold for a slot of a rank; placed is its rank and the displacement
 // of its line.
@@ -217,14 +248,21 @@ func placed(descriptor int64) (rank, disp int) {
 
 // claim finds a slot for a lock.
 func (t *Table) claim(id int, mode lock.Mode) (int, error) {
-	k := 0 // the usual case: it is the only one
-	if t.busy != 0 {
-		if t.find(id) >= 0 {
-			panic("alock: lock of a lock that this rank holds")
-		}
-		if k = bits.TrailingZeros8(^t.busy); k == MaxHeld {
-			return 0, fmt.Errorf("alock: rank %d holds %d locks: %w", t.rank, MaxHeld, lock.ErrTooManyHeld)
-		}
+	if t.busy == 0 { // the usual case: it is the only one
+		t.busy, t.slots[0].id, t.slots[0].mode = 1, id, mode
+		return 0, nil
+	}
+	return t.claimNext(id, mode)
+}
+
+// claimNext is claim for a rank that holds a lock.
+func (t *Table) claimNext(id int, mode lock.Mode) (int, error) {
+	if t.slotOf(id) >= 0 {
+		panic("alock: lock of a lock that this rank holds")
+	}
+	k := bits.TrailingZeros8(^t.busy)
+	if k == MaxHeld {
+		return 0, fmt.Errorf("alock: rank %d holds %d locks: %w", t.rank, MaxHeld, lock.ErrTooManyHeld)
 	}
 	t.busy |= 1 << k
 	t.slots[k].id, t.slots[k].mode = id, mode
@@ -236,15 +274,17 @@ func (t *Table) unclaim(k int) { t.busy &^= 1 << k }
 
 // claimed is the slot of a lock that this rank holds in a mode.
 func (t *Table) claimed(id int, mode lock.Mode) int {
-	k := t.find(id)
-	if k < 0 || t.slots[k].mode != mode {
-		panic("alock: unlock of unlocked lock")
+	if k := t.slotOf(id); k >= 0 && t.slots[k].mode == mode {
+		return k
 	}
-	return k
+	panic("alock: unlock of unlocked lock")
 }
 
-// find is the slot with which this rank holds a lock, or -1.
-func (t *Table) find(id int) int {
+// slotOf is the slot with which this rank holds a lock, or -1.
+func (t *Table) slotOf(id int) int {
+	if t.busy == 1 && t.slots[0].id == id { // the usual case
+		return 0
+	}
 	for b := t.busy; b != 0; b &= b - 1 {
 		if k := bits.TrailingZeros8(b); t.slots[k].id == id {
 			return k
