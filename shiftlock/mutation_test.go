@@ -34,6 +34,7 @@ func equivalent() []check.Equivalent {
 		short  = "to take a successor for none costs the CompareAndSwap that then fails, and no more"
 		late   = "the count stays, as a dead rank leaves it: others reset the lock after three leases"
 		lost   = "the successor waits until the lock is reset, as after a death"
+		again  = "a reset that failed is taken for one: the rank leaves a queue that moves, as a dead one does"
 		rare   = "not caught: the path is taken in few of the schedules that are drawn"
 	)
 	const (
@@ -53,9 +54,15 @@ func equivalent() []check.Equivalent {
 		{Phase: check.Acquiring, Step: putNext, Before: word, Mutation: check.Late, Why: old},
 		{Phase: check.Acquiring, Step: putNext, Before: look, Mutation: check.Forget, Why: old},
 		{Phase: check.Acquiring, Step: putNext, Before: look, Mutation: check.Late, Why: old},
+		{Phase: check.Acquiring, Step: putNext, Before: "Flush of CompareAndSwap", Mutation: check.Forget, Why: old},
+		{Phase: check.Acquiring, Step: putNext, Before: "Flush of CompareAndSwap", Mutation: check.Late, Why: old},
 		{Phase: check.Acquiring, Step: look, Mutation: check.NoFlush, Why: guess},
 		{Phase: check.Trying, Step: look, Mutation: check.NoFlush, Why: guess},
 		{Phase: check.Acquiring, Step: swap, Before: word, Mutation: check.Trusting, Readers: true, Why: late},
+		{Phase: check.Acquiring, Step: swap, Before: word, Mutation: check.Torn, Readers: true, Why: rare},
+		{Phase: check.Acquiring, Step: swap, Before: look, Mutation: check.Trusting, Why: again},
+		{Phase: check.Acquiring, Step: swap, Before: "Flush of CompareAndSwap", Mutation: check.Torn, Why: rare},
+		{Phase: check.Acquiring, Step: swap, Before: "Flush of CompareAndSwap", Mutation: check.Trusting, Why: rare},
 		{Phase: check.Releasing, Step: next, Mutation: check.AnyChange, Why: once},
 		{Phase: check.Releasing, Step: next, Before: "Flush of Get", Mutation: check.NoWait, Why: rare},
 		{Phase: check.Releasing, Step: swap, Before: look, Mutation: check.Torn, Why: rare},
