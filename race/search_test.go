@@ -57,7 +57,7 @@ func plan(clients int, cfg Config, loaded ...int64) kvtest.Plan {
 	p := kvtest.Plan{}
 	p.Search.Node = make([]int, clients)
 	for i := range p.Search.Node {
-		p.Search.Node[i] = i
+		p.Search.Node[i] = i / max(1, cfg.Local)
 	}
 	p.Search.MemoryNodes, p.Search.Ascending, p.Search.MaxDelay = 1, true, 1
 	cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 16, 1<<14, sim.DefaultTickNs, 2, -1
@@ -206,6 +206,9 @@ func TestSearchRandom(t *testing.T) {
 		{"optimistic, deaths", cider.Policy{Scheme: cider.Optimistic}, 4, 5, keys, 2, "iiidugs", 600},
 		{"combining, deaths", cider.Policy{Scheme: cider.Combining}, 4, 4, keys[:5], 2, "iiiduuugs", 600},
 		{"cider, deaths", hot, 5, 4, keys, 2, "iiiduuugs", 400},
+		{"mates", cider.Policy{Scheme: cider.Combining, Local: 2, LocalKeys: 2}, 4, 4, keys[:3], 0, "iiduuugggs", 400},
+		{"mates, a split", cider.Policy{Scheme: cider.Cider, Local: 3, LocalKeys: 2, HotnessThreshold: 1, InitialCredit: 1}, 5, 4, keys, 0, "iiiduuggs", 200},
+		{"mates, deaths", cider.Policy{Scheme: cider.Combining, Local: 2, LocalKeys: 2}, 4, 4, keys[:3], 2, "iiduuugggs", 400},
 	} {
 		for _, explore := range []struct {
 			name   string
