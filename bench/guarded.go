@@ -34,6 +34,14 @@ func newGuarded(c rma.Comm, table lock.Table, each int) (*guarded, error) {
 	return g, err
 }
 
+// homes is the number of hosts round which the locks go.
+func (g *guarded) homes(c rma.Comm) int {
+	if g.step > 1 {
+		return g.step
+	}
+	return lock.HomesOf(g.table, c)
+}
+
 // agreedStep is the step of a table's homes. One rank looks at all of them, which may be
 // many. Collective.
 func agreedStep(c rma.Comm, table lock.Table) (int, error) {

@@ -73,7 +73,7 @@ func newVisitor(c, locks rma.Comm, lck *Lock, cfg *Config) (*visitor, error) {
 	node, ranks := c.Node(), lock.HostsOf(table) == rma.Ranks
 	v.rng = choices(c, cfg)
 	v.client, err = cfg.Workload.Client(Site{
-		Rank: c.Rank(), Ranks: c.Size(), Locks: table.Len(), Homes: lock.HomesOf(table, c), Readers: cfg.Readers, Rand: choices(c, cfg),
+		Rank: c.Rank(), Ranks: c.Size(), Locks: table.Len(), Homes: v.data.homes(c), Readers: cfg.Readers, Rand: choices(c, cfg),
 		Local: func(id int) bool { return ranks && node.Has(table.Home(id)) },
 	})
 	return v, agree(c, cfg, err)

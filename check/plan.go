@@ -43,6 +43,11 @@ type Plan struct {
 	// rank's position in its visits.
 	Disturb func(c rma.Comm, at func() Position) rma.Comm
 
+	// Stands says that the lock keeps in its handle all that it knows when it reads the clock, and
+	// nothing in variables of its functions. An exhaustive search then has far fewer states, and
+	// does not compare operations with the promise.
+	Stands bool
+
 	Tick func() // if not nil, called at the beginning of every execution
 
 	uncounted bool // operations are not compared with the promise

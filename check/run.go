@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 
 	"github.com/rmalock/rmalock/internal/handle"
 	"github.com/rmalock/rmalock/lock"
@@ -81,8 +82,11 @@ var allExecutions = []reflect.Type{reflect.TypeFor[Verdict](), reflect.TypeFor[r
 // open opens the lock and, if there is any, what it guards.
 func (k *client) open(c rma.Comm) error {
 	over := c
+	if k.p.Stands {
+		over = &atClock{c, k}
+	}
 	if k.p.Disturb != nil {
-		over = k.p.Disturb(c, func() Position { return k.position })
+		over = k.p.Disturb(over, func() Position { return k.position })
 	}
 	var err error
 	if k.table, err = k.p.open(over); err != nil {
@@ -156,10 +160,8 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 			script = nil
 		}
 		for i, v := range script {
-			if h.states {
-				k.s.Home(func() uint64 { return (handle.Fingerprint(k.table)*31+uint64(i))*31 + uint64(k.wrote) })
-			}
 			k.position.Visit = i
+			k.stands(0)
 			if err := k.visit(v); err != nil {
 				return err
 			}
@@ -173,6 +175,35 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 		}
 		return k.rest()
 	}
+}
+
+// stands says that all that the rank knows is in its handle, at a place of its code: states of a
+// search that differ by what it has learnt on the way are one.
+func (k *client) stands(place uint64) {
+	if k.m.states {
+		k.s.Home(func() uint64 {
+			return ((handle.Fingerprint(k.table)*31+uint64(k.position.Visit))*31+uint64(k.wrote))*31 + place
+		})
+	}
+}
+
+// atClock is the Comm of a lock that keeps in its handle all that it knows when it reads the clock
+// (Plan.Stands). Where it stands is its calls.
+type atClock struct {
+	rma.Comm
+	k *client
+}
+
+func (c *atClock) Now() int64 {
+	if c.k.position.Phase != Outside && c.k.position.Phase != Inside {
+		var calls [32]uintptr
+		place := uint64(0)
+		for _, pc := range calls[:runtime.Callers(2, calls[:])] {
+			place = place*31 + uint64(pc)
+		}
+		c.k.stands(place)
+	}
+	return c.Comm.Now()
 }
 
 // leave is lock.Leave: a rank that serves is in it from the beginning. Between two requests it
@@ -223,6 +254,9 @@ func (k *client) visit(v visit) error {
 	k.s.Effect(func() { k.m.enters(k.s, v.mode, told) })
 	if !v.try && v.patience == 0 { // the promise is about queueing
 		k.cost("Lock", before, v.mode, func(p lock.Promise) int { return p.Acquire })
+	}
+	if k.p.Disturb == nil { // what it has done to the rank's operations is not in the handle
+		k.stands(1)
 	}
 	if err := k.useGuarded(v.mode); err != nil {
 		return err
@@ -297,7 +331,7 @@ func (p *endingContext) Err() error {
 // cost compares the remote operations of an acquire or a release with the lock's promise.
 func (k *client) cost(what string, before sim.Counts, mode lock.Mode, of func(lock.Promise) int) {
 	promise := k.m.promises[k.s.WorldRank()]
-	if promise == nil || k.p.uncounted {
+	if promise == nil || k.p.uncounted || k.p.Stands {
 		return
 	}
 	after := k.s.Counts()

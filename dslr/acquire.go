@@ -20,8 +20,7 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 	if ctx.Done() != nil {
 		return t.poll(ctx, k)
 	}
-	var f freeze
-	for failures := 0; ; failures++ {
+	for ; ; k.failures++ {
 		now := t.c.Now()
 		prev, err := t.w.FetchAndOpFlush(slots<<t.layout.max[kind].Shift, k.home, k.disp, rma.Sum) // A1:3 A1:17
 		switch {
@@ -29,7 +28,7 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 			t.unclaim(k)
 			return err
 		case t.layout.frozen(prev): // A1:4 A1:18
-			err = t.bounce(k, prev, now, &f)
+			err = t.bounce(k, prev, now)
 		default:
 			t.drawn(k, prev)
 			k.since = now
@@ -43,7 +42,7 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 			}
 		}
 		if err == nil {
-			err = t.backOff(k, failures, &f)
+			err = t.backOff(k)
 		}
 		if err != nil {
 			t.unclaim(k)
@@ -68,6 +67,7 @@ func (t *Table) inTime(k *ticket) (bool, error) {
 
 // granted is the end of an acquire that succeeds (A1:13, A1:27).
 func (t *Table) granted(k *ticket) error {
+	k.still, k.froze, k.failures = stillness{}, freeze{}, 0
 	if k.ownDied {
 		return fmt.Errorf("dslr: lock %d: %w", k.id, lock.ErrOwnerDied)
 	}
@@ -77,65 +77,69 @@ func (t *Table) granted(k *ticket) error {
 // wait is HandleConflict, Algorithm 2 (A2:1). It reports whether the ticket was served; if
 // not, it was passed over, by another rank or by this one.
 func (t *Table) wait(k *ticket) (served bool, err error) {
-	v, still := k.word, t.watch(k.word)
-	for {
-		t.sees(&still, v)
+	for t.watch(k); ; t.sees(k) {
 		switch {
-		case k.served(v): // A2:6 A2:9
-			k.word, k.ownDied = v, t.layout.died.Get(v) != 0
+		case k.served(k.word): // A2:6 A2:9
+			k.ownDied = t.layout.died.Get(k.word) != 0
 			return true, nil
-		case t.passedOver(k, v): // A2:3
-			k.word = v
+		case t.passedOver(k, k.word): // A2:3
 			return false, nil
 		}
-		now, next, err := t.look(k, v, still.mask, still.since)
+		now, err := t.look(k, k.still.mask)
 		if err != nil {
 			return false, err
 		}
-		if next&still.mask == still.word && now-still.since >= t.patience(k, next) { // A2:11
-			if next, err = t.passOver(k, next); err != nil || next == passed {
+		if t.standsStill(k, now) { // A2:11
+			if done, err := t.passOver(k); done || err != nil {
 				return false, err // A2:19
 			}
 		}
-		if !k.served(next) {
+		if !k.served(k.word) {
 			k.since = now
 		}
-		v = next
 	}
 }
 
 // A stillness is since when a rank has seen the counters of released tickets stand still.
 type stillness struct{ word, mask, since int64 }
 
-func (t *Table) watch(v int64) stillness {
-	mask := t.layout.released()
-	return stillness{v & mask, mask, t.c.Now()}
+// watch begins to note when the counters change.
+func (t *Table) watch(k *ticket) {
+	k.still.mask = t.layout.released()
+	k.still.word, k.still.since = k.word&k.still.mask, t.c.Now()
 }
 
-// sees notes a word that the rank has just read.
-func (t *Table) sees(s *stillness, v int64) {
-	if v&s.mask != s.word {
-		*s = stillness{v & s.mask, s.mask, t.c.Now()}
+// sees notes the word that the rank has just read.
+func (t *Table) sees(k *ticket) {
+	if k.word&k.still.mask != k.still.word {
+		t.watch(k)
 	}
 }
 
-// look pauses and reads the word. The pause ends early if a bit of mask is not as in v. now is
-// a moment before the read.
-func (t *Table) look(k *ticket, v, mask, moved int64) (now, next int64, err error) {
+// standsStill reports whether the counters have not changed for too long. now is a moment before
+// the last look.
+func (t *Table) standsStill(k *ticket, now int64) bool {
+	return k.word&k.still.mask == k.still.word && now-k.still.since >= t.patience(k, k.word)
+}
+
+// look pauses and reads the word. The pause ends early if a bit of mask changes. now is a moment
+// before the read.
+func (t *Table) look(k *ticket, mask int64) (now int64, err error) {
 	if t.cfg.Omega > 0 {
-		t.c.Sleep(t.ahead(k, v) * t.cfg.Omega) // A2:20
+		t.c.Sleep(t.ahead(k, k.word) * t.cfg.Omega) // A2:20
 	} else {
 		// The lease must begin close to the moment at which the ticket is served.
-		until := min(moved+t.patience(k, v), t.c.Now()+t.cfg.Lease/4)
 		now = t.c.Now()
-		next, held, err := t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(v&mask).In(mask), until)
+		until := min(k.still.since+t.patience(k, k.word), now+t.cfg.Lease/4)
+		next, held, err := t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(k.word&mask).In(mask), until)
 		if held || err != nil {
-			return now, next, err
+			k.word = next
+			return now, err
 		}
 	}
 	now = t.c.Now()
-	next, err = t.w.GetFlush(k.home, k.disp) // A2:2
-	return now, next, err
+	k.word, err = t.w.GetFlush(k.home, k.disp) // A2:2
+	return now, err
 }
 
 // patience is how long the counters may stand still before a waiting rank takes the holders
@@ -147,16 +151,12 @@ func (t *Table) patience(k *ticket, v int64) int64 {
 	return 2 * t.cfg.Lease * max(1, t.ahead(k, v))
 }
 
-// passed is what passOver returns when it has succeeded. A word that is 0 has been reset, so
-// that the ticket will not be served either.
-const passed = 0
-
-// passOver takes all tickets before this one, and this one, for released (A2:12 to A2:16).
-// It returns passed, or the word as another rank has changed it meanwhile.
-func (t *Table) passOver(k *ticket, v int64) (now int64, err error) {
-	l, next := t.layout, v
+// passOver takes all tickets before this one, and this one, for released (A2:12 to A2:16). It
+// does nothing if another rank has changed the word meanwhile.
+func (t *Table) passOver(k *ticket) (done bool, err error) {
+	l, next := t.layout, k.word
 	for _, b := range before[k.kind] {
-		if b != shared && l.n[b].Get(v) < l.max[b].Get(k.prev) {
+		if b != shared && l.n[b].Get(k.word) < l.max[b].Get(k.prev) {
 			next = l.died.With(next, 1)
 		}
 		next = l.n[b].With(next, l.max[b].Get(k.prev))
@@ -164,12 +164,14 @@ func (t *Table) passOver(k *ticket, v int64) (now int64, err error) {
 	// Of shared tickets, siblings release theirs themselves: only this one is given up.
 	n := l.n[k.kind]
 	next = n.With(next, n.Get(next)+k.slots)
-	found, err := t.w.CompareAndSwapFlush(next, v, k.home, k.disp)
-	if err != nil || found != v {
-		return found, err
+	found, err := t.w.CompareAndSwapFlush(next, k.word, k.home, k.disp)
+	if done = err == nil && found == k.word; !done {
+		k.word = found
+		return false, err
 	}
+	k.word = next
 	if k.resets { // A2:17 A2:18
-		return passed, t.reset(k, next)
+		return true, t.reset(k)
 	}
-	return passed, nil
+	return true, nil
 }

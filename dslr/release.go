@@ -35,7 +35,8 @@ func (t *Table) release(k *ticket) error {
 		return err
 	}
 	if k.resets { // A3:6
-		return t.reset(k, k.word+added)
+		k.word += added
+		return t.reset(k)
 	}
 	return nil
 }

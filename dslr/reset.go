@@ -5,33 +5,31 @@ import "github.com/rmalock/rmalock/rma"
 // reset is the designated rank's part of section 4.9, after its own ticket is released: when
 // all tickets before are released too, the word becomes zero, of the next generation (A3:7).
 // It takes ranks that do not release theirs for two leases for dead.
-func (t *Table) reset(k *ticket, v int64) error {
-	l, still := t.layout, t.watch(v)
-	awaited := still.mask
+func (t *Table) reset(k *ticket) error {
+	l := t.layout
+	awaited := l.released()
 	if t.cfg.Reset == ResetExact { // until no draw is there that its rank takes back
 		awaited = -1
 	}
-	for v&l.gen.Mask() == k.prev&l.gen.Mask() {
-		t.sees(&still, v)
-		if zero, ok := t.resetTo(k, v); ok {
-			found, err := t.w.CompareAndSwapFlush(zero, v, k.home, k.disp)
-			if err != nil || found == v {
+	for t.watch(k); k.word&l.gen.Mask() == k.prev&l.gen.Mask(); t.sees(k) {
+		if zero, ok := t.resetTo(k, k.word); ok {
+			found, err := t.w.CompareAndSwapFlush(zero, k.word, k.home, k.disp)
+			if err != nil || found == k.word {
 				return err
 			}
-			v = found
+			k.word = found
 			continue
 		}
-		now, next, err := t.look(k, v, awaited, still.since)
+		now, err := t.look(k, awaited)
 		if err != nil {
 			return err
 		}
-		if next&still.mask == still.word && now-still.since >= t.patience(k, next) {
-			was := next
-			if next, err = t.force(k, was); err != nil || next == was {
+		if t.standsStill(k, now) {
+			was := k.word
+			if k.word, err = t.force(k, was); err != nil || k.word == was {
 				return err
 			}
 		}
-		v = next
 	}
 	return nil
 }
@@ -70,21 +68,21 @@ type freeze struct {
 
 // bounce takes a draw on a frozen word back (A1:5, A1:19), which was prev before it. now is a
 // moment before the draw.
-func (t *Table) bounce(k *ticket, prev, now int64, f *freeze) error {
+func (t *Table) bounce(k *ticket, prev, now int64) error {
 	added := k.slots << t.layout.max[k.kind].Shift
 	v, err := t.takeBack(k, prev+added, added)
 	if err != nil {
 		return err
 	}
 	k.word = v
-	return t.thaw(k, v, now, f)
+	return t.thaw(k, now)
 }
 
-// thaw resets a frozen word v in place of a dead rank, if the counters have stood still since
+// thaw resets a frozen word in place of a dead rank, if the counters have stood still since
 // the rank met them first (A1:7, A1:21): for two leases, with leases of several slots as many
 // times as there are tickets.
-func (t *Table) thaw(k *ticket, v, now int64, f *freeze) error {
-	l := t.layout
+func (t *Table) thaw(k *ticket, now int64) error {
+	l, v, f := t.layout, k.word, &k.froze
 	if released := v & l.released(); !f.met || f.word != released {
 		f.word, f.moved, f.met = released, t.c.Now(), true
 		return nil
@@ -122,16 +120,16 @@ func (t *Table) takeBack(k *ticket, v, added int64) (int64, error) {
 	return v, nil
 }
 
-// backOff pauses after the rank has failed for the failures'th time in a row: appendix A.3.
+// backOff pauses after the rank has failed, by how often in a row: appendix A.3.
 // Without random pauses it looks at a frozen word until a ticket is released, and draws again
 // then, or when it is to reset the word itself.
-func (t *Table) backOff(k *ticket, failures int, f *freeze) error {
-	most := min(t.cfg.BackoffFirst<<min(failures, 20), t.cfg.BackoffLast)
+func (t *Table) backOff(k *ticket) error {
+	most := min(t.cfg.BackoffFirst<<min(k.failures, 20), t.cfg.BackoffLast)
 	if most > 0 {
 		t.c.Sleep(t.draw(most))
 	} else if t.layout.frozen(k.word) {
 		released := t.layout.released()
-		_, _, err := t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(k.word&released).In(released), f.moved+t.frozenPatience(k.word))
+		_, _, err := t.w.AwaitUntil(k.home, k.disp, rma.NotEqual(k.word&released).In(released), k.froze.moved+t.frozenPatience(k.word))
 		return err
 	}
 	return nil

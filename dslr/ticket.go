@@ -14,6 +14,11 @@ type ticket struct {
 	since   int64 // the last moment at which the rank knew that it was not served
 	word    int64 // the word as the rank saw it last
 	ownDied bool  // the word says that a holder before died
+
+	// All that the rank remembers of its acquire is here: a search tells states by it.
+	still    stillness
+	froze    freeze
+	failures int // in a row
 }
 
 // drawn fills in a ticket from the word before the draw.

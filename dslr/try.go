@@ -33,7 +33,6 @@ func (t *Table) try(k *ticket) (got bool, v int64, err error) {
 
 // poll tries until ctx ends: a ticket cannot be given back in the middle.
 func (t *Table) poll(ctx context.Context, k *ticket) error {
-	var f freeze
 	for try := 0; ; try++ {
 		now := t.c.Now()
 		got, v, err := t.try(k)
@@ -43,7 +42,8 @@ func (t *Table) poll(ctx context.Context, k *ticket) error {
 		case err == nil && ctx.Err() != nil:
 			err = fmt.Errorf("dslr: lock %d: %w (%w)", k.id, lock.ErrDeadline, context.Cause(ctx))
 		case err == nil && t.layout.frozen(v):
-			err = t.thaw(k, v, now, &f)
+			k.word = v
+			err = t.thaw(k, now)
 		}
 		if err == nil {
 			err = t.w.Backoff(k.home, k.disp, v, try)

@@ -25,13 +25,11 @@ func (t *Table) upgrade(id int) error {
 	}
 	l := t.layout
 	readers := l.max[shared].Get(k.prev)
-	v, still := k.word, t.watch(k.word)
-	for l.n[shared].Get(v) != readers {
-		t.sees(&still, v)
-		now, next, err := t.look(k, v, still.mask, still.since)
-		if err == nil && next&still.mask == still.word && now-still.since >= t.patience(k, next) {
+	for t.watch(k); l.n[shared].Get(k.word) != readers; t.sees(k) {
+		now, err := t.look(k, k.still.mask)
+		if err == nil && t.standsStill(k, now) {
 			var done bool
-			if done, next, err = t.giveUp(k, next); done {
+			if done, err = t.giveUp(k); done {
 				t.unclaim(k)
 				return fmt.Errorf("dslr: lock %d: readers before the update lock stay for too long: %w", id, lock.ErrGiveWay)
 			}
@@ -39,15 +37,13 @@ func (t *Table) upgrade(id int) error {
 		switch {
 		case err != nil:
 			return err
-		case !k.served(next):
+		case !k.served(k.word):
 			t.unclaim(k)
 			return lost(id)
-		case l.n[shared].Get(next) != readers:
+		case l.n[shared].Get(k.word) != readers:
 			k.since = now
 		}
-		v = next
 	}
-	k.word = v
 	if in, err := t.inTime(k); !in {
 		t.unclaim(k)
 		return errors.Join(err, fmt.Errorf("dslr: lock %d: the update lock's lease has ended: %w", id, lock.ErrGiveWay))
@@ -56,9 +52,10 @@ func (t *Table) upgrade(id int) error {
 }
 
 // giveUp resets the word, so that all tickets are drawn anew: a reader that is only slow has no
-// other way to see that it is taken for dead. It returns the word as another rank has changed
-// it, if that is why it has not reset it.
-func (t *Table) giveUp(k *ticket, v int64) (done bool, next int64, err error) {
-	next, err = t.w.CompareAndSwapFlush(t.layout.zero(v), v, k.home, k.disp)
-	return err == nil && next == v, next, err
+// other way to see that it is taken for dead. It does nothing if another rank has changed the word.
+func (t *Table) giveUp(k *ticket) (done bool, err error) {
+	found, err := t.w.CompareAndSwapFlush(t.layout.zero(k.word), k.word, k.home, k.disp)
+	done = err == nil && found == k.word
+	k.word = found
+	return done, err
 }
