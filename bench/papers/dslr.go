@@ -110,20 +110,24 @@ var dslr = Paper{
 				c := Claim{What: "throughput, DSLR over " + title, Paper: Range{1.8, 2.5}, Unit: "x", Class: R,
 					Of: Over(Throughput, "dslr", name), Band: OverBand(Throughput, "dslr", name)}
 				if name == "ncosed" {
-					c.Gap, c.Known = soundNCoSED, Range{1.2, 1.35}
+					c.Gap, c.Known = soundNCoSED, Range{1.05, 1.35}
 				}
 				return c
 			}), versus(func(name, title string) Claim {
 				c := Claim{What: "mean latency, " + title + " over DSLR", Paper: Range{1.9, 2.5}, Unit: "x", Class: R,
 					Of: Over(Mean, name, "dslr"), Band: OverBand(Mean, name, "dslr")}
 				if name == "ncosed" {
-					c.Gap, c.Known = soundNCoSED, Range{1.2, 1.425}
+					c.Gap, c.Known = soundNCoSED, Range{1.05, 1.425}
 				}
 				return c
 			}), versus(func(name, title string) Claim {
 				c := Claim{What: "99.9 % latency, " + title + " over DSLR", Paper: Range{2, 46.7}, Unit: "x", Class: T, Of: Over(P999, name, "dslr")}
-				if name == "traditional" {
+				switch name {
+				case "traditional":
 					c.Paper = Exactly(2)
+					c.Gap, c.Known = fewDeadlocks, Range{0.1, 1}
+				case "ncosed":
+					c.Gap, c.Known = fewDeadlocks, Range{0.1, 1}
 				}
 				return c
 			})),
@@ -340,6 +344,11 @@ func atWriters(of func(Runs) float64) func(Runs) (bool, string) {
 // soundNCoSED is why N-CoSED is nearer than in the paper.
 const soundNCoSED = "The authors' program for N-CoSED has software that the model does not charge: its clients poll for messages and take them in threads of their own. " +
 	"Here a client takes a message for 0.1 µs, and 64 clients with TPC-C send one for each third acquire."
+
+// fewDeadlocks is why DSLR's tail may be the longer one.
+const fewDeadlocks = "A deadlock costs DSLR its time-out of two leases, 20 ms, and those that wait behind it as much: " +
+	"in 0.3 s some 3 of 100,000 transactions begin again, which is what 99.9 % see; in runs without one it is 1.2 ms. " +
+	"N-CoSED's limit of tries ends a deadlock at once, and Traditional meets none in 0.3 s; in runs in which it does its 99.9 % is 18 ms."
 
 // fasterTransactions is why the network is busier here.
 const fasterTransactions = "The paper's workers need 0.58 ms for a transaction without a pause, " +
