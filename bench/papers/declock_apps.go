@@ -9,7 +9,7 @@ import (
 // and 16 of the tree, as where the paper has four compute nodes on a machine.
 const (
 	treeLock = "declock:POLICY=ts-pf:CAPACITY=32" // 32 compute nodes
-	appsBed  = "--backend sim --machine cx4 --verbs --qps core --coroutines 2 --memory-nodes 1"
+	appsBed  = "--backend sim --machine cx4 --verbs --masked-swap --qps core --coroutines 2 --memory-nodes 1"
 
 	silentKeys = "The paper does not say how it takes the keys of Twitter's traces. Here they are the exponents of clusters 14 and 53, by which the first object " +
 		"has a quarter, or a fifth, of all accesses, and its lock bounds them."
