@@ -124,7 +124,7 @@ test-mpi: setup ## real jobs: conformance, every lock, the hashtable; Open MPI a
 # Packages whose tests measure, one at a time; and those that mostly wait for mpirun, with
 # the tests that start jobs.
 MPI_TESTS = ./rma/mpi ./lock/locktest ./bench/degree
-MPI_PROGRAMS = ./cmd/rmalock ./examples ./check
+MPI_PROGRAMS = ./cmd/rmalock ./examples ./check ./dslr
 JOBS = 'MPI|Gompi|Failures|MemoryNodes'
 
 test-hosts: setup ## jobs over four hosts that this machine pretends, both MPIs; skipped with the reason where it cannot

@@ -184,6 +184,19 @@ func sum(t *testing.T, cfg verbs.Config, per int) {
 	}))
 }
 
+// TestOneFetchAndAdd: an acquire of a free DSLR lock is one fetch-and-add, and so is its release; a
+// lock has 8 bytes. In the memory of ranks and of memory nodes.
+func TestOneFetchAndAdd(t *testing.T) {
+	needDevice(t)
+	for _, names := range [][]string{nil, memoryNodes(t, 2, 1<<12)} {
+		require.NoError(t, verbs.Config{Nodes: 2, MemoryNodes: names}.Run(4, func(c rma.Comm) error {
+			return locktest.OneFetchAndAdd(c, func(c rma.Comm, locks int) (lock.Table, error) {
+				return dslr.New(c, dslr.Config{Locks: locks, Lease: int64(time.Minute)})
+			})
+		}))
+	}
+}
+
 // TestLockClientsAreKilled: clients of a memory node, processes of their own, are killed while one
 // holds a lock and one waits for it. The next client has it within two leases, or soon after: a
 // guest is slow.
