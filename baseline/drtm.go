@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/clocksync"
@@ -108,9 +109,9 @@ func init() {
 			var cfg DrTMConfig
 			base, err := parse(drtmName, s, Full, func(param, value string) (err error) {
 				if param == "LEASE" {
-					cfg.LeaseNs, err = duration(value)
+					cfg.LeaseNs, err = values.Time(value)
 				} else {
-					cfg.DeltaNs, err = duration(value)
+					cfg.DeltaNs, err = values.Time(value)
 				}
 				return err
 			})

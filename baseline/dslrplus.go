@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -154,13 +155,13 @@ func init() {
 			base, err := parse(dslrPlus, s, Fixed, func(param, value string) (err error) {
 				switch param {
 				case "BASE":
-					if cfg.BaseNs, err = duration(value); cfg.BaseNs == 0 {
+					if cfg.BaseNs, err = values.Time(value); cfg.BaseNs == 0 {
 						cfg.BaseNs = -1
 					}
 				case "CAP":
-					cfg.CapNs, err = duration(value)
+					cfg.CapNs, err = values.Time(value)
 				case "RANDOM":
-					cfg.RandomNs, err = duration(value)
+					cfg.RandomNs, err = values.Time(value)
 				case "COUNTMAX":
 					cfg.CountMax, err = strconv.Atoi(value)
 				}

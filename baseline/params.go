@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 )
 
@@ -22,9 +23,9 @@ func parse(name string, s lock.Setting, jitter Jitter, own func(param, value str
 		var err error
 		switch param {
 		case paramR.Name:
-			cfg.Backoff.BaseNs, err = duration(text)
+			cfg.Backoff.BaseNs, err = values.Time(text)
 		case paramL.Name:
-			cfg.Backoff.MaxNs, err = duration(text)
+			cfg.Backoff.MaxNs, err = values.Time(text)
 		case paramRetries.Name:
 			cfg.Retries, err = strconv.Atoi(text)
 		default:
@@ -44,26 +45,4 @@ func parse(name string, s lock.Setting, jitter Jitter, own func(param, value str
 		}
 	}
 	return cfg, nil
-}
-
-// duration reads a time as nanoseconds.
-func duration(text string) (int64, error) {
-	if text == "0" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("want no negative time")
-	}
-	return int64(d), err
-}
-
-// choose reads one of some names as its index.
-func choose(text string, names ...string) (int, error) {
-	for i, name := range names {
-		if text == name {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("want one of %v", names)
 }

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -33,7 +34,7 @@ func init() {
 		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
 			readers := 0
 			cfg, err := parse(retryOnFail, s, Full, func(_, value string) (err error) {
-				readers, err = choose(value, "keep", "undo")
+				readers, err = values.Choice(value, "keep", "undo")
 				return err
 			})
 			if err != nil {

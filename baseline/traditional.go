@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -124,7 +125,7 @@ func init() {
 							err = fmt.Errorf("want 1 or more")
 						}
 					case "TIMEOUT":
-						cfg.TimeoutNs, err = duration(value)
+						cfg.TimeoutNs, err = values.Time(value)
 					case "PASSES":
 						cfg.Passes, err = strconv.Atoi(value)
 					}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -140,11 +141,11 @@ func parse(params map[string]string) (Config, error) {
 		var err error
 		switch name {
 		case "LEASE":
-			cfg.Lease, err = duration(text)
+			cfg.Lease, err = values.Time(text)
 		case "OMEGA":
-			cfg.Omega, err = duration(text)
+			cfg.Omega, err = values.Time(text)
 		case "BACKOFF":
-			if cfg.BackoffLast, err = duration(text); cfg.BackoffLast == 0 {
+			if cfg.BackoffLast, err = values.Time(text); cfg.BackoffLast == 0 {
 				cfg.BackoffLast = -1
 			}
 		case "SLOTS":
@@ -152,9 +153,13 @@ func parse(params map[string]string) (Config, error) {
 		case "COUNTMAX":
 			cfg.CountMax, err = strconv.Atoi(text)
 		case "RELEASE":
-			err = choose(text, []string{ReleaseByAdd: "add", ReleaseByCAS: "cas"}, (*uint8)(&cfg.Release))
+			var i int
+			i, err = values.Choice(text, "add", "cas")
+			cfg.Release = Release(i)
 		case "RESET":
-			err = choose(text, []string{ResetDrained: "drained", ResetExact: "exact"}, (*uint8)(&cfg.Reset))
+			var i int
+			i, err = values.Choice(text, "drained", "exact")
+			cfg.Reset = Reset(i)
 		case "UPDATES":
 			cfg.Updates = text == "on"
 			if text != "on" && text != "off" {
@@ -166,27 +171,4 @@ func parse(params map[string]string) (Config, error) {
 		}
 	}
 	return cfg, nil
-}
-
-// duration reads a time as nanoseconds.
-func duration(text string) (int64, error) {
-	if text == "0" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("want no negative time")
-	}
-	return int64(d), err
-}
-
-// choose reads one of some names as its index.
-func choose(text string, names []string, into *uint8) error {
-	for i, name := range names {
-		if text == name {
-			*into = uint8(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("want one of %v", names)
 }

@@ -231,13 +231,13 @@ var dslr = Paper{
 			Flags: dslrBed + " --mode clients --writers 0.5 --keys power:1.5,power:2,power:3", Each: dslrSingle(),
 			Quick: "--locks 160000000 --duration 10ms", Full: "--locks 1600000000 --duration 200ms --band",
 			Claims: slices.Concat(versus(func(name, title string) Claim {
-				return Claim{What: "99.9 % latency, " + title + " over DSLR, alpha 1.5, 2, 3: DSLR is best", Class: S, Gap: fewWaits(name),
+				return Claim{What: "99.9 % latency, " + title + " over DSLR, alpha 1.5, 2, 3: DSLR is best", Class: S, Gap: intervalTooLong,
 					Holds: allAbove(1, func(r Runs, alpha string) float64 { return Over(P999, name, "dslr")(r.Workload("keys power:" + alpha)) }, "1.5", "2", "3")}
 			}), versus(func(name, title string) Claim {
-				return Claim{What: "mean latency, " + title + " over DSLR, alpha 1.5, 2, 3: DSLR is best", Class: S, Gap: fewWaits(name),
+				return Claim{What: "mean latency, " + title + " over DSLR, alpha 1.5, 2, 3: DSLR is best", Class: S, Gap: intervalTooLong,
 					Holds: allAbove(1, func(r Runs, alpha string) float64 { return Over(Mean, name, "dslr")(r.Workload("keys power:" + alpha)) }, "1.5", "2", "3")}
 			}), versus(func(name, title string) Claim {
-				return Claim{What: "throughput, DSLR over " + title + ", alpha 1.5, 2, 3: DSLR is best", Class: S, Gap: fewWaits(name),
+				return Claim{What: "throughput, DSLR over " + title + ", alpha 1.5, 2, 3: DSLR is best", Class: S, Gap: intervalTooLong,
 					Holds: allAbove(1, func(r Runs, alpha string) float64 {
 						return Over(Throughput, "dslr", name)(r.Workload("keys power:" + alpha))
 					}, "1.5", "2", "3")}
@@ -248,9 +248,9 @@ var dslr = Paper{
 			Flags: dslrBed + " --mode clients --keys power:2", Each: dslrSingle(),
 			Quick: "--writers 1,0.5,0 --locks 160000000 --duration 10ms", Full: "--writers 1,0.75,0.5,0.25,0 --locks 1600000000 --duration 200ms --band",
 			Claims: append(slices.Concat(versus(func(name, title string) Claim {
-				return Claim{What: "99.9 % latency, " + title + " over DSLR, all exclusive and half: DSLR is best", Class: S, Gap: fewWaits(name), Holds: atWriters(Over(P999, name, "dslr"))}
+				return Claim{What: "99.9 % latency, " + title + " over DSLR, all exclusive and half: DSLR is best", Class: S, Gap: intervalTooLong, Holds: atWriters(Over(P999, name, "dslr"))}
 			}), versus(func(name, title string) Claim {
-				return Claim{What: "throughput, DSLR over " + title + ", all exclusive and half: DSLR is best", Class: S, Gap: fewWaits(name), Holds: atWriters(Over(Throughput, "dslr", name))}
+				return Claim{What: "throughput, DSLR over " + title + ", all exclusive and half: DSLR is best", Class: S, Gap: intervalTooLong, Holds: atWriters(Over(Throughput, "dslr", name))}
 			})),
 				Claim{What: "throughput, all shared, DrTM over DSLR: DrTM is best", Class: S, Holds: func(r Runs) (bool, string) {
 					v := Over(Throughput, "drtm", "dslr")(r.Writers(0))
@@ -355,18 +355,11 @@ const fasterTransactions = "The paper's workers need 0.58 ms for a transaction w
 	"most of it software, and ours 0.26 ms: the model has no transaction's own work. " +
 	"The capacity used goes with the transactions."
 
-// fewWaits is why DSLR may not be best in the microbenchmark, by rival.
-func fewWaits(name string) string {
-	if name == "retry-on-fail" {
-		return intervalTooLong
-	}
-	return ""
-}
-
-// intervalTooLong is why clients that barge make more acquires.
+// intervalTooLong is why DSLR may not be best in the microbenchmark.
 const intervalTooLong = "A lock is held for two round trips, 4.5 µs. " +
 	"A ticket's owner sleeps for 5 µs, the paper's interval, for each ticket ahead, and the lock is free meanwhile; " +
-	"a client that barges takes it at once. " +
+	"a client that barges takes it at once, and N-CoSED hands it over by a message. " +
+	"With alpha 2 and half shared, DSLR has 4.9 million visits a second and a 99.9 % of 103 µs; without the interval it has 9.2 million and 35 µs, ahead of all. " +
 	"The model charges a try that fails its round trip and its slot at the NIC alone, and the NICs are far from full with 64 clients."
 
 // dslrLeases are the leases of appendix A.6.
