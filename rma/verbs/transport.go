@@ -20,7 +20,7 @@ import (
 // Looks at the completion queue in one call into C.
 const (
 	polls        = 1000
-	pollsCrowded = 10 // where ranks exceed cores
+	pollsCrowded = 10 // where ranks exceed cores, and between two yields: others may have work
 )
 
 // A card has stepLimit to end a step, and gives up by itself long before. So many looks in that
@@ -270,7 +270,7 @@ func (t *transport) wait(g *target, s *C.nic_step) error {
 			}
 		}
 		if atomic.LoadInt32(posted) != 0 {
-			C.nic_poll(g.pair.p, s, t.polls)
+			C.nic_poll(g.pair.p, s, pollsCrowded)
 		}
 	}
 	if s.status != 0 {
