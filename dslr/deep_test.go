@@ -38,7 +38,7 @@ func TestDeep(t *testing.T) {
 				t.Run(fmt.Sprintf("%dx%d, %d writers, %d ticks, %d deaths, bound %d, COUNTMAX %d",
 					h.ranks, h.acquires, writers, h.ticks, h.crashes, h.bound, countMax), func(t *testing.T) {
 					x := sim.Exhaustive(h.bound)
-					x.Limit = 5_000_000
+					x.Limit = 20_000_000
 					r := passes(t, p, x)
 					t.Logf("%d states, whole: %v", r.States, r.Whole)
 				})
