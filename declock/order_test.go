@@ -72,10 +72,10 @@ func passed(all []acquire) (most int) {
 }
 
 // TestOrder: section 5.3, the order between nodes. Ranks of three nodes take a lock all the time.
-// An acquire is not passed for ever, as it is without regard to other nodes: with writers alone
-// each other rank passes it once at most, with readers twice if task-fair and three times if
-// phase-fair. It is no strict order: a node that lets the lock go stands at the end of the
-// queue again (F10:31), and its ranks that wait with it.
+// An acquire is not passed for ever, as it is without regard to other nodes. With writers alone it
+// is passed by as many later ones as there are other ranks at most. With readers it is twice as
+// many if task-fair, and three times as many if phase-fair. It is no strict order: a node that lets
+// the lock go stands at the end of the queue again (F10:31), and its ranks that wait with it.
 func TestOrder(t *testing.T) {
 	const ranks, writers, both = 8, 1, 2
 	seeds, rounds := uint64(4), 150

@@ -80,3 +80,67 @@ func (t *Table) help(k *member, v int64) error {
 	}
 	return t.set(k, out)
 }
+
+// tryLocal is TryLock: it joins readers, or tries to take the lock for the node.
+func (t *Table) tryLocal(k *member) (got bool, v int64, err error) {
+	if err := t.beat(); err != nil {
+		return false, 0, err
+	}
+	k.alone, k.stamp = false, t.stamp()
+	r, ok, err := t.lockLocal(k.id)
+	if err != nil {
+		return false, 0, err
+	}
+	if !ok {
+		k.alone = true
+		return t.try(k)
+	}
+	if r.other(k.id) {
+		k.alone = true
+		if err := t.unlockLocal(&r); err != nil {
+			return false, 0, err
+		}
+		return t.try(k)
+	}
+	if stateKind.Get(r.state) == localFree {
+		return t.tryLead(&r, k)
+	}
+	joined, err := t.joins(&r, k)
+	if err != nil {
+		return false, 0, err
+	}
+	if err := t.unlockLocal(&r); err != nil {
+		return false, 0, err
+	}
+	if joined {
+		if got, err = t.confirm(k); got || err != nil {
+			return got, 0, err
+		}
+	}
+	v, err = t.locks.GetFlush(k.home, k.disp)
+	return false, v, err
+}
+
+// tryLead tries to take the lock for the node.
+func (t *Table) tryLead(r *local, k *member) (got bool, v int64, err error) {
+	if err := t.takes(r, k); err != nil {
+		return false, 0, err
+	}
+	got, v, err = t.try(k)
+	if err != nil {
+		return false, v, err
+	}
+	if got {
+		if err := t.leads(k); err != nil {
+			return false, v, err
+		}
+		got, err = t.confirm(k)
+		return got, v, err
+	}
+	k.shares = false
+	next, ok, err := t.lockLocal(k.id)
+	if !ok || err != nil {
+		return false, v, err
+	}
+	return false, v, t.nextLeads(&next, k)
+}
