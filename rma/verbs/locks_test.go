@@ -90,6 +90,9 @@ func TestLockCosts(t *testing.T) {
 	names := memoryNodes(t, 1, 1<<16)
 	for _, info := range lock.All() {
 		t.Run(info.Name, func(t *testing.T) {
+			if info.Serves {
+				t.Skip("its last ranks serve, and here the last one works")
+			}
 			info := patient(info)
 			modes := []lock.Mode{lock.Exclusive}
 			if info.Shared && info.Name != "drtm" { // whose writers wait until the leases of readers end
