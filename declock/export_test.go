@@ -1,7 +1,5 @@
 package declock
 
-import "github.com/rmalock/rmalock/lock"
-
 // Waits reports whether a rank waits for a lock, and has written its entry.
 func (t *Table) Waits(rank, id int) bool {
 	k := &member{id: id, home: t.Home(id), disp: id / t.locks.Size()}
@@ -44,22 +42,4 @@ func (t *Table) Listed(id int) (n int, err error) {
 		err = t.unlockLocal(&r)
 	}
 	return n, err
-}
-
-// Reset resets a lock in which this rank has no part.
-func (t *Table) Reset(id int) error {
-	k, err := t.claim(id, lock.Exclusive)
-	if err != nil {
-		return err
-	}
-	defer t.unclaim(k)
-	if err := t.begin(k); err != nil {
-		return err
-	}
-	v, err := t.locks.GetFlush(k.home, k.disp)
-	if err != nil {
-		return err
-	}
-	k.epoch = t.header.epoch.Get(v)
-	return t.reset(k)
 }

@@ -65,44 +65,31 @@ const scanned = 32
 
 // waiting calls f for each rank that waits for the lock, and completes what f does.
 func (t *Table) waiting(k *member, f func(rank, slot int, part int64)) error {
-	for first := 0; first < t.c.Size(); first += scanned {
-		_, err := t.read(k, first, min(first+scanned, t.c.Size()), func(rank, slot int, part int64) {
-			if partState.Get(part) == waiting {
-				f(rank, slot, part)
-			}
-		})
-		if err == nil {
-			err = t.locks.Flush(k.home)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read reads the parts of up to scanned other ranks, and calls f for those in the lock. It reports
-// whether it could read all.
-func (t *Table) read(k *member, first, end int, f func(rank, slot int, part int64)) (all bool, err error) {
 	if t.scan == nil {
 		t.scan = make([]int64, scanned*t.cfg.Held)
 	}
 	defer clear(t.scan)
-	for rank := first; rank < end; rank++ {
-		if rank != t.c.Rank() {
-			t.ranks.GetBulk(t.scan[(rank-first)*t.cfg.Held:][:t.cfg.Held], rank, t.partAt(0))
+	for first := 0; first < t.c.Size(); first += scanned {
+		end := min(first+scanned, t.c.Size())
+		for rank := first; rank < end; rank++ {
+			if rank != t.c.Rank() {
+				t.ranks.GetBulk(t.scan[(rank-first)*t.cfg.Held:][:t.cfg.Held], rank, t.partAt(0))
+			}
 		}
-	}
-	err = t.ranks.FlushAll()
-	if all = err == nil; reachable(err) != nil {
-		return false, err
-	}
-	for i, v := range t.scan[:(end-first)*t.cfg.Held] {
-		if partState.Get(v) != out && partLock.Get(v) == int64(k.id) {
-			f(first+i/t.cfg.Held, i%t.cfg.Held, v)
+		if err := reachable(t.ranks.FlushAll()); err != nil {
+			return err
 		}
+		for i, v := range t.scan[:(end-first)*t.cfg.Held] {
+			if partState.Get(v) == waiting && partLock.Get(v) == int64(k.id) {
+				f(first+i/t.cfg.Held, i%t.cfg.Held, v)
+			}
+		}
+		if err := t.locks.Flush(k.home); err != nil {
+			return err
+		}
+		clear(t.scan)
 	}
-	return all, nil
+	return nil
 }
 
 // entryOf is the entry of a part that waits.

@@ -47,70 +47,26 @@ func (t *Table) clear(k *member, died bool) error {
 	t.count(func(s *Stats) *int64 { return &s.Resets })
 	// A node has the lock in a part, then in HELD, then in a part: a look at each in this
 	// order misses none.
-	rounds := []func(*member) (bool, bool, error){t.allEmptied, t.allLetGo, t.allEmptied}
+	rounds := []func(*member, int) (bool, bool, error){t.emptied, t.letGoBy, t.emptied}
 	if t.near == nil {
 		rounds = rounds[:1]
 	}
 	for _, emptied := range rounds { // step 2
-		lost, mine, err := emptied(k)
-		if err != nil {
-			return err
+		for rank := range t.c.Size() {
+			lost, mine, err := emptied(k, rank)
+			if err != nil {
+				return err
+			}
+			if !mine {
+				return t.set(k, out)
+			}
+			died = died || lost
 		}
-		if !mine {
-			return t.set(k, out)
-		}
-		died = died || lost
 	}
 	if err := t.initialise(k, died); err != nil { // step 3
 		return err
 	}
 	return t.set(k, out)
-}
-
-// allEmptied is emptied for all ranks. It reads the parts of many in one round trip, tells all of them that
-// wait, and then waits for the first that has a part, until none has.
-func (t *Table) allEmptied(k *member) (lost, mine bool, err error) {
-	for first := 0; first < t.c.Size(); {
-		end, next := min(first+scanned, t.c.Size()), -1
-		all, err := t.read(k, first, end, func(rank, slot int, part int64) {
-			if next < 0 {
-				next = rank
-			}
-			if partState.Get(part) == waiting {
-				t.ranks.Put(t.message(k, partGeneration.Get(part)), rank, t.resetAt(slot))
-			}
-		})
-		if err == nil {
-			err = t.sent()
-		}
-		switch {
-		case err != nil:
-			return false, false, err
-		case !all: // one of them is gone
-			next = first
-		case next < 0:
-			first = end
-			continue
-		}
-		gone, mine, err := t.emptied(k, next)
-		if !mine || err != nil {
-			return false, mine, err
-		}
-		lost, first = lost || gone, next+1
-	}
-	return lost, true, nil
-}
-
-// allLetGo is letGoBy for all ranks.
-func (t *Table) allLetGo(k *member) (lost, mine bool, err error) {
-	for rank := range t.c.Size() {
-		gone, mine, err := t.letGoBy(k, rank)
-		if !mine || err != nil {
-			return false, mine, err
-		}
-		lost = lost || gone
-	}
-	return lost, true, nil
 }
 
 // emptied returns when a rank has no part in the lock that is stopped, or is dead. It reports
