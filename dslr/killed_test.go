@@ -151,7 +151,7 @@ func TestClientIsKilledOrStopped(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			met, step := map[string]int{}, int64(9_700)
 			if locktest.Quick() {
-				step *= 4
+				step *= 2
 			}
 			for at := int64(1_000_000); at < 1_400_000; at += step {
 				v, longest := grants(t, lease, at, k.forNs)
