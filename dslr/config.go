@@ -2,6 +2,7 @@ package dslr
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -42,10 +43,10 @@ type Config struct {
 	Lease int64
 	// MaxSlots is the most leases that one holder may take together (LockFor); 0 means 1.
 	MaxSlots int64
-	// Updates makes room for update locks: six counters of 10 bits in place of four of 15.
+	// Updates makes room for update locks: six counters in place of four.
 	Updates bool
 	// CountMax is the number of tickets of a kind after which the counters are reset; 0 means
-	// 16,384, or 512 with Updates. Ranks times MaxSlots must be less.
+	// 4,096, or 256 with Updates. With ranks times MaxSlots it is at most 32,703, or 959.
 	CountMax int
 	// Omega is the pause between two looks at the word for each ticket ahead. 0 leaves the
 	// pace to the backend. The paper has 5 us on InfiniBand.
@@ -57,16 +58,30 @@ type Config struct {
 	Reset                     Reset
 }
 
-// layout is a copy of the word's layout.
-func (c *Config) layout() layout {
+// countMax is the default of CountMax.
+func (c *Config) countMax() int {
 	if c.Updates {
-		return sixCounters
+		return 256
 	}
-	return fourCounters
+	return 4096
+}
+
+// layout is the layout of the word for so many ranks.
+func (c *Config) layout(ranks int) (layout, error) {
+	tickets := []kind{shared, exclusive}
+	if c.Updates {
+		tickets = append(tickets, update)
+	}
+	l, ok := layoutFor(tickets, int64(c.CountMax), int64(ranks)*c.MaxSlots)
+	if !ok {
+		return l, fmt.Errorf("dslr: %d tickets of Config.CountMax, and %d ranks that draw up to %d slots at once, do not fit in one of %d counters: %w",
+			c.CountMax, ranks, c.MaxSlots, 2*len(tickets), lock.ErrConfig)
+	}
+	return l, nil
 }
 
 // validate refuses nonsense and fills in the defaults.
-func (c *Config) validate(hosts, ranks int, l layout) error {
+func (c *Config) validate(hosts int) error {
 	if c.Locks == 0 {
 		c.Locks = 1
 	}
@@ -77,7 +92,7 @@ func (c *Config) validate(hosts, ranks int, l layout) error {
 		c.MaxSlots = 1
 	}
 	if c.CountMax == 0 {
-		c.CountMax = int(l.countMax)
+		c.CountMax = c.countMax()
 	}
 	if c.BackoffFirst == 0 {
 		c.BackoffFirst = int64(10 * time.Microsecond)
@@ -92,13 +107,10 @@ func (c *Config) validate(hosts, ranks int, l layout) error {
 		return fmt.Errorf("dslr: Config.Home is %d, want a host from 0 to %d: %w", c.Home, hosts-1, lock.ErrConfig)
 	case c.Lease < 0 || c.Omega < 0:
 		return fmt.Errorf("dslr: Config.Lease is %d and Omega %d, want no negative times: %w", c.Lease, c.Omega, lock.ErrConfig)
-	case c.MaxSlots < 1:
-		return fmt.Errorf("dslr: Config.MaxSlots is %d, want at least 1: %w", c.MaxSlots, lock.ErrConfig)
-	case c.CountMax < 1 || int64(c.CountMax) > l.countMax:
-		return fmt.Errorf("dslr: Config.CountMax is %d, want 1 to %d: %w", c.CountMax, l.countMax, lock.ErrConfig)
-	case int64(ranks)*c.MaxSlots >= l.countMax:
-		return fmt.Errorf("dslr: %d ranks with up to %d slots may draw more than %d tickets at once, the room in a counter: %w",
-			ranks, c.MaxSlots, l.countMax, lock.ErrConfig)
+	case c.MaxSlots < 1 || c.MaxSlots > math.MaxInt16:
+		return fmt.Errorf("dslr: Config.MaxSlots is %d, want 1 to %d: %w", c.MaxSlots, math.MaxInt16, lock.ErrConfig)
+	case c.CountMax < 1:
+		return fmt.Errorf("dslr: Config.CountMax is %d, want at least 1: %w", c.CountMax, lock.ErrConfig)
 	case c.Release > ReleaseByCAS || c.Reset > ResetExact:
 		return fmt.Errorf("dslr: Config.Release is %d and Reset %d, which do not exist: %w", c.Release, c.Reset, lock.ErrConfig)
 	}
@@ -115,7 +127,7 @@ func init() {
 		Params: []lock.Param{
 			{Name: "LEASE", Help: "how long a rank may hold the lock, as in 10ms, the default"},
 			{Name: "SLOTS", Help: "most leases that one holder may take together; default 1"},
-			{Name: "COUNTMAX", Help: "tickets of a kind between two resets; default 16384"},
+			{Name: "COUNTMAX", Help: "tickets of a kind between two resets; default 4096"},
 			{Name: "OMEGA", Help: "pause between two looks for each ticket ahead, as in 5us; default 0, the backend's pace"},
 			{Name: "BACKOFF", Help: "longest pause after a failure, as in 10ms, the default; 0 for none"},
 			{Name: "RELEASE", Help: "add, as the paper has it, the default; or cas, safe for ranks that are stopped for long"},

@@ -146,7 +146,7 @@ func TestNoAllocations(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	for _, bad := range []dslr.Config{
 		{Locks: -1}, {Home: 1}, {Home: -1}, {Lease: -1}, {Omega: -1}, {MaxSlots: -1}, {CountMax: -1}, {CountMax: 1 << 15},
-		{Updates: true, CountMax: 513}, {MaxSlots: 1 << 14}, {Updates: true, MaxSlots: 512}, {Release: 2}, {Reset: 2},
+		{Updates: true, CountMax: 959}, {MaxSlots: 1 << 15}, {MaxSlots: 1<<15 - 1}, {Updates: true, MaxSlots: 704}, {Release: 2}, {Reset: 2},
 	} {
 		err := inproc.Run(1, func(c rma.Comm) error { _, err := dslr.New(c, bad); return err })
 		if !errors.Is(err, lock.ErrConfig) {

@@ -49,12 +49,13 @@
 //
 // # Where it differs from the algorithms
 //
-// The paper's fields have 16 bits. Here they have 15: three bits count the resets, so that no
-// operation on an old word succeeds on a new one, and one says that a writer was passed over.
-// COUNT_MAX is 2^14. Seven places of the algorithms are unsafe; docs/errata.md has the
-// schedule of each. In short: draws and releases are taken back by CompareAndSwap (A1:5 and
-// A1:19 borrow from the counter beside); a reader does not look at shared counters (A2:3);
-// a reader that passes over counts its own ticket alone (A2:13); a late release looks first
-// (A3:1 drops it); the lease begins when the rank last knew that it did not hold; what a
-// release finds is looked at (A3:3); and only the designated rank resets (A2:17).
+// The paper's fields have 16 bits. Here they are as wide as COUNT_MAX and the ranks need, 13 bits
+// with the default COUNT_MAX of 2^12. The other bits count the resets, so that no operation on an
+// old word succeeds on a new one, and one bit says that a writer was passed over. Seven places
+// of the algorithms are unsafe; docs/errata.md has the schedule of each. In short: draws and
+// releases are taken back by CompareAndSwap (A1:5 and A1:19 borrow from the counter beside); a
+// reader does not look at shared counters (A2:3); a reader that passes over counts its own
+// ticket alone (A2:13); a late release looks first (A3:1 drops it); the lease begins when the
+// rank last knew that it did not hold; what a release finds is looked at (A3:3); and only the
+// designated rank resets (A2:17).
 package dslr

@@ -60,15 +60,14 @@ func TestLockWith(t *testing.T) {
 }
 
 // TestResets: ranks that write and read count right while the counters are reset, in either way.
-// There are at most seven resets, as the word tells eight apart: a goroutine that is descheduled in
-// an operation may sleep through all of them. The searches have resets all the time.
 func TestResets(t *testing.T) {
 	for name, cfg := range map[string]dslr.Config{
-		"drained":       {CountMax: 300},
-		"exact":         {CountMax: 300, Reset: dslr.ResetExact, BackoffLast: 200_000},
-		"by CAS":        {CountMax: 300, Release: dslr.ReleaseByCAS},
-		"updates":       {CountMax: 300, Updates: true},
-		"several slots": {CountMax: 600, MaxSlots: 3},
+		"1 ticket":         {CountMax: 1},
+		"3 tickets":        {CountMax: 3},
+		"exact, 3 tickets": {CountMax: 3, Reset: dslr.ResetExact, BackoffLast: 200_000},
+		"by CAS":           {CountMax: 2, Release: dslr.ReleaseByCAS},
+		"updates":          {CountMax: 4, Updates: true},
+		"several slots":    {CountMax: 5, MaxSlots: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Lease, cfg.BackoffFirst = 60e9, 1000

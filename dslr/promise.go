@@ -15,7 +15,7 @@ func (t *Table) Promise(mode lock.Mode) lock.Promise {
 	if t.cfg.Release == ReleaseByCAS {
 		p.Release = lock.Unbounded
 	}
-	if t.cfg.CountMax < int(t.cfg.layoutMax()) {
+	if t.cfg.CountMax < t.cfg.countMax() {
 		p.Acquire, p.Release = lock.Unbounded, lock.Unbounded
 		return p
 	}
@@ -27,12 +27,6 @@ func (t *Table) Promise(mode lock.Mode) lock.Promise {
 		p.Bounds = []lock.Bound{{After: 1, Of: writers, Most: others}}
 	}
 	return p
-}
-
-// layoutMax is the greatest CountMax of the layout.
-func (c *Config) layoutMax() int64 {
-	l := c.layout()
-	return l.countMax
 }
 
 // Idle checks that the rank has no tickets and that all tickets of its locks are released:

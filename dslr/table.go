@@ -35,11 +35,13 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if c.MemoryNodes() > 0 {
 		spec.Hosts, hosts = rma.MemoryNodes, c.MemoryNodes()
 	}
-	l := cfg.layout()
-	if err := cfg.validate(hosts, c.Size(), l); err != nil {
+	if err := cfg.validate(hosts); err != nil {
 		return nil, err
 	}
-	l.countMax = int64(cfg.CountMax)
+	l, err := cfg.layout(c.Size())
+	if err != nil {
+		return nil, err
+	}
 	spec.Regions = []rma.Region{{
 		Count: (cfg.Locks + hosts - 1) / hosts,
 		Words: []rma.Word{{Name: "LOCK", Class: rma.Far, Fields: l.fields()}},
@@ -103,15 +105,15 @@ func (t *Table) unlock(id int, kind kind) error {
 }
 
 // Token is a fencing token of a lock that the caller holds: it is greater than those of all
-// exclusive holders before, within eight resets of the lock. Storage that keeps the greatest
-// token seen, and refuses smaller ones, is safe from holders that were taken for dead.
+// exclusive holders before, as long as gen does not wrap: docs/locks/dslr.md. Storage that keeps
+// the greatest token seen, and refuses smaller ones, is safe from holders taken for dead.
 func (t *Table) Token(id int) int64 {
 	k := t.find(id)
 	if k == nil {
 		panic("dslr: token of unlocked lock")
 	}
 	l := t.layout
-	token := l.gen.Get(k.prev) << 32
+	token := l.gen.Get(k.prev) << (l.max[shared].Bits + 2) // the sum of three counters fits below
 	for b := range kinds {
 		token += l.max[b].Get(k.prev)
 	}

@@ -1,6 +1,10 @@
 package dslr
 
-import "github.com/rmalock/rmalock/rma"
+import (
+	"math/bits"
+
+	"github.com/rmalock/rmalock/rma"
+)
 
 // A kind is what a ticket is for.
 type kind uint8
@@ -16,8 +20,8 @@ const (
 // max, for each kind; Figure 3, and Figure 7 with update locks. All zero is a free lock.
 type layout struct {
 	n, max [kinds]rma.Field
-	// gen counts the resets, modulo 8. With it no operation on an old value of the word
-	// succeeds on a new one that looks the same. The paper has none.
+	// gen counts the resets. With it no operation on an old value of the word succeeds on a new
+	// one that looks the same. The paper has none.
 	gen rma.Field
 	// died says that an exclusive or update ticket was passed over: its holder may have
 	// died in the middle. The paper has none.
@@ -27,38 +31,36 @@ type layout struct {
 	countMax int64
 }
 
-var (
-	// fourCounters has 15 bits for each counter, where the paper has 16 and neither gen nor
-	// died.
-	fourCounters = layout{
-		died: rma.Field{Name: "died", Shift: 63, Bits: 1},
-		gen:  rma.Field{Name: "gen", Shift: 60, Bits: 3},
-		n: [kinds]rma.Field{
-			exclusive: {Name: "nX", Shift: 45, Bits: 15},
-			shared:    {Name: "nS", Shift: 30, Bits: 15},
-		},
-		max: [kinds]rma.Field{
-			exclusive: {Name: "maxX", Shift: 15, Bits: 15},
-			shared:    {Name: "maxS", Shift: 0, Bits: 15},
-		},
-		countMax: 1 << 14,
-	}
-	sixCounters = layout{
-		died: rma.Field{Name: "died", Shift: 63, Bits: 1},
-		gen:  rma.Field{Name: "gen", Shift: 60, Bits: 3},
-		n: [kinds]rma.Field{
-			update:    {Name: "nU", Shift: 50, Bits: 10},
-			exclusive: {Name: "nX", Shift: 40, Bits: 10},
-			shared:    {Name: "nS", Shift: 30, Bits: 10},
-		},
-		max: [kinds]rma.Field{
-			update:    {Name: "maxU", Shift: 20, Bits: 10},
-			exclusive: {Name: "maxX", Shift: 10, Bits: 10},
-			shared:    {Name: "maxS", Shift: 0, Bits: 10},
-		},
-		countMax: 1 << 9,
-	}
+const (
+	leastGen = 3 // bits
+	// spare are draws of ranks that died in the middle of one and began again, within two leases.
+	spare = 64
 )
+
+// layoutFor makes the counters as wide as they need to be if at most inFlight tickets are drawn at
+// once. All other bits are gen's: the more, the longer a rank may sleep in the middle of an
+// operation. It reports whether leastGen are left.
+func layoutFor(tickets []kind, countMax, inFlight int64) (l layout, ok bool) {
+	l.countMax = countMax
+	width, shift := uint8(bits.Len64(uint64(countMax+inFlight+spare))), uint8(0)
+	for _, counter := range [...]struct {
+		name string
+		of   *[kinds]rma.Field
+	}{{"max", &l.max}, {"n", &l.n}} {
+		for _, k := range tickets {
+			counter.of[k] = rma.Field{Name: counter.name + letters[k], Shift: shift, Bits: width}
+			shift += width
+		}
+	}
+	if shift+leastGen > 63 {
+		return l, false
+	}
+	l.gen = rma.Field{Name: "gen", Shift: shift, Bits: 63 - shift}
+	l.died = rma.Field{Name: "died", Shift: 63, Bits: 1}
+	return l, true
+}
+
+var letters = [kinds]string{exclusive: "X", shared: "S", update: "U"}
 
 // before says which kinds of tickets given out before one of a kind must be released first.
 var before = [kinds][]kind{

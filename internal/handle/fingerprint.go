@@ -1,6 +1,7 @@
 package handle
 
 import (
+	"maps"
 	"math"
 	"reflect"
 	"sync"
@@ -10,15 +11,15 @@ import (
 )
 
 // Fingerprint hashes a handle's own state, by which a search recognises states. It leaves
-// out windows and communicators, which hold no state of a rank between two visits.
+// out windows and communicators, which hold no state of a rank when its operations have ended.
 func Fingerprint(v any) uint64 {
-	f := stateHasher{seen: map[uintptr]bool{}, h: 14695981039346656037}
+	f := stateHasher{seen: map[uintptr]int{}, h: 14695981039346656037}
 	f.add(reflect.ValueOf(v))
 	return f.h
 }
 
 type stateHasher struct {
-	seen map[uintptr]bool
+	seen map[uintptr]int // pointers met, in order
 	h    uint64
 }
 
@@ -81,11 +82,15 @@ func (f *stateHasher) add(v reflect.Value) {
 			f.word(uint64(b))
 		}
 	case reflect.Pointer:
-		if v.IsNil() || f.seen[v.Pointer()] {
+		if v.IsNil() {
 			f.word(7)
 			return
 		}
-		f.seen[v.Pointer()] = true
+		if n := f.seen[v.Pointer()]; n > 0 {
+			f.word(uint64(9 + n))
+			return
+		}
+		f.seen[v.Pointer()] = len(f.seen) + 1
 		f.add(v.Elem())
 	case reflect.Interface:
 		if !v.IsNil() {
@@ -103,7 +108,7 @@ func (f *stateHasher) add(v reflect.Value) {
 	case reflect.Map: // in any order
 		sum := uint64(0)
 		for i := v.MapRange(); i.Next(); {
-			part := stateHasher{seen: f.seen, h: 99}
+			part := stateHasher{seen: maps.Clone(f.seen), h: 99}
 			part.add(i.Key())
 			part.add(i.Value())
 			sum += part.h

@@ -46,6 +46,20 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestPointers: nil, a pointer to what was met before, and one to another such thing are three states.
+func TestPointers(t *testing.T) {
+	a, b := &table{}, &table{}
+	type both struct{ first, second, third *table }
+	seen := map[uint64]int{}
+	for i, of := range []both{{a, b, nil}, {a, b, a}, {a, b, b}, {a, b, &table{}}} {
+		h := handle.Fingerprint(&of)
+		if j, ok := seen[h]; ok {
+			t.Errorf("states %d and %d have one fingerprint", i, j)
+		}
+		seen[h] = i
+	}
+}
+
 // TestNoSnapshot: a map or a channel in a handle cannot be restored.
 func TestNoSnapshot(t *testing.T) {
 	for _, h := range []any{&struct{ m map[int]int }{map[int]int{}}, &struct{ c chan int }{make(chan int)}} {
