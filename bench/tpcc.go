@@ -173,7 +173,7 @@ func (c *tpccClient) add(v *Visit, mode lock.Mode, w, number int) {
 			return
 		}
 	}
-	v.Locks = append(v.Locks, Acquire{id, mode})
+	v.Locks = append(v.Locks, Acquire{Lock: id, Mode: mode})
 }
 
 // table locks the table Customer of a warehouse, where there are scans.

@@ -18,6 +18,9 @@ type Trace struct {
 	Of     string        `json:"of"`        // tatp or tpcc
 	Inside time.Duration `json:"inside_ns"` // of computing; 0 means 2.8 us for tatp and 7 us for tpcc
 	Think  time.Duration `json:"think_ns"`  // as in Visit
+	// Alone says that locks have one mode: those of what a transaction reads are exclusive too, and
+	// nothing is written there.
+	Alone bool `json:"alone,omitempty"`
 }
 
 // Traces are the names that Trace.Of may have.
@@ -72,6 +75,9 @@ func (t Trace) String() string {
 	if t.Think > 0 {
 		text += fmt.Sprintf(", think %v", t.Think)
 	}
+	if t.Alone {
+		text += ", all locks exclusive"
+	}
 	return text
 }
 
@@ -107,6 +113,11 @@ func (c *traceClient) Next(v *Visit) {
 	}
 	slices.SortFunc(v.Locks, func(a, b Acquire) int { return a.Lock - b.Lock })
 	v.Locks = v.Locks[:min(len(v.Locks), traceMost)]
+	for i := range v.Locks {
+		if a := &v.Locks[i]; c.Alone && a.Mode == lock.Shared {
+			a.Mode, a.Reads = lock.Exclusive, true
+		}
+	}
 }
 
 // add adds a lock, or makes one that the transaction has exclusive.
@@ -119,7 +130,7 @@ func (c *traceClient) add(mode lock.Mode, id int) {
 			return
 		}
 	}
-	c.v.Locks = append(c.v.Locks, Acquire{id, mode})
+	c.v.Locks = append(c.v.Locks, Acquire{Lock: id, Mode: mode})
 }
 
 // rows is how many rows of a kind a subscriber has: 1 to 4, always as many.

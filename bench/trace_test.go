@@ -53,6 +53,24 @@ func TestTraces(t *testing.T) {
 			t.Errorf("%s: %.3f of transactions read alone, want %.2f; at most %d locks, want %d; inside %v", k.of, got, k.readOnly, most, k.most, v.Inside)
 		}
 	}
+	for _, of := range bench.Traces() { // the same locks, all exclusive; what is only read is not written
+		var with, alone bench.Visit
+		for w, v := range map[bench.Trace]*bench.Visit{{Of: of}: &with, {Of: of, Alone: true}: &alone} {
+			c, err := w.Client(bench.Site{Rank: 3, Rand: rand.New(rand.NewPCG(1, 2))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 100 {
+				c.Next(v)
+			}
+		}
+		for i, a := range with.Locks {
+			want := bench.Acquire{Lock: a.Lock, Mode: lock.Exclusive, Reads: a.Mode == lock.Shared}
+			if b := alone.Locks[i]; b != want {
+				t.Errorf("%s: lock %d is %+v, want %+v", of, i, b, want)
+			}
+		}
+	}
 	if err := (bench.Trace{Of: "tpce"}).Check(1); err == nil {
 		t.Error("tpce is taken for a trace")
 	}

@@ -323,7 +323,7 @@ func (v *visitor) transfer(do func(w *rma.Window, b []int64, host, disp int), ex
 		return nil
 	}
 	for _, a := range v.next.Locks {
-		if exclusive && a.Mode == lock.Shared {
+		if exclusive && (a.Mode == lock.Shared || a.Reads) {
 			continue
 		}
 		host, disp := v.data.word(a.Lock, mostWords)

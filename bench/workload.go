@@ -65,8 +65,9 @@ type Visit struct {
 
 // An Acquire is a lock and its mode.
 type Acquire struct {
-	Lock int // id in the table
-	Mode lock.Mode
+	Lock  int // id in the table
+	Mode  lock.Mode
+	Reads bool // no Words are written there, though the lock is exclusive
 }
 
 // A Mix is a Workload whose visits are drawn one by one. The zero value acquires one lock,
@@ -197,5 +198,5 @@ func (c *mixClient) add(v *Visit, id int) {
 	}
 	v.Locks = append(v.Locks, Acquire{})
 	copy(v.Locks[at+1:], v.Locks[at:])
-	v.Locks[at] = Acquire{id, mode}
+	v.Locks[at] = Acquire{Lock: id, Mode: mode}
 }

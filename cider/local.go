@@ -64,11 +64,11 @@ type local struct {
 	value   []int64
 	wait    int64
 
-	number int64 // of operations
-	entry  int   // that this client works at, or -1
-	state  int64 // of the entry, as this client has to find it but for the top
-	below  name  // the clients that this one works for
-	stats  int64
+	number int64         // of operations
+	entry  int           // that this client works at, or -1
+	state  int64         // of the entry, as this client has to find it but for the top
+	below  name          // the clients that this one works for
+	stats  [tables]int64 // what node-mates have made
 }
 
 // Bytes of a key, and of a value, that node-mates share; longer ones are not combined.
@@ -182,11 +182,11 @@ func (l *local) await(at int, me name, pushed, below int64, table int, dst []byt
 	case works:
 		l.entry, l.state, l.below = at, pushed, name(top.Get(below))
 	case isAbsent:
-		l.stats++
+		l.stats[table]++
 		return dst, false, true, nil
 	case isThere:
 		if table == updates {
-			l.stats++
+			l.stats[table]++
 			return dst, true, true, nil
 		}
 		out, done, err := l.take(name(worker.Get(m)), dst)
@@ -210,7 +210,7 @@ func (l *local) take(of name, dst []byte) ([]byte, bool, error) {
 	if err != nil || stamp != of.number() {
 		return dst, false, err
 	}
-	l.stats++
+	l.stats[searches]++
 	return append(dst, bytesOf(v)[:n]...), true, nil
 }
 

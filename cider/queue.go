@@ -32,6 +32,7 @@ func (s *Sync) pessimistic(at Slot, p int64, w Writer, deletes bool) (Became, er
 	}
 	status := info.With(0, holds)
 	if before != 0 {
+		s.stats.Blocked++
 		if err := s.send(before, nextWord, int64(q.me)); err != nil {
 			return Absent, err
 		}

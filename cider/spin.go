@@ -15,6 +15,9 @@ func (s *Sync) spin(at Slot, p int64, w Writer) (Became, error) {
 		if found == 0 {
 			break
 		}
+		if try == 0 {
+			s.stats.Blocked++
+		}
 		if s.cfg.BackoffLast < 0 {
 			if err := s.w.Backoff(at.Host, at.Lock, found, try); err != nil {
 				return Absent, err

@@ -91,7 +91,10 @@ type Stats struct {
 	Coordinated int64 `json:"coordinated"` // of these, the coordinators'
 	Batched     int64 `json:"batched"`     // updates, together, that executors stood for, their own included
 	Batches     int64 `json:"batches"`     // their number
-	Local       int64 `json:"local"`       // updates and searches that a node-mate has made
+	Blocked     int64 `json:"blocked"`     // entries into a queue, or under a spin lock, that others were before
+	Conflicts   int64 `json:"conflicts"`   // optimistic updates with more than HotnessThreshold retries
+	Local       int64 `json:"local"`       // updates that a node-mate has made
+	Delegated   int64 `json:"delegated"`   // searches that a node-mate has made
 	Resets      int64 `json:"resets"`      // locks that were taken from the dead
 }
 
@@ -140,7 +143,7 @@ func (s *Sync) Free() error {
 func (s *Sync) Stats() Stats {
 	st := s.stats
 	if s.local != nil {
-		st.Local = s.local.stats
+		st.Local, st.Delegated = s.local.stats[updates], s.local.stats[searches]
 	}
 	return st
 }
@@ -203,6 +206,9 @@ func (s *Sync) Change(at Slot, p int64, w Writer, deletes bool) (Became, error) 
 		s.stats.Optimistic++
 	}
 	became, retries, err := s.execute(at, p, w) // A1:6
+	if !deletes && retries > s.cfg.HotnessThreshold {
+		s.stats.Conflicts++
+	}
 	if !deletes && s.heat != nil {
 		err = errors.Join(err, s.heat.cooled(at.Key, retries))
 	}

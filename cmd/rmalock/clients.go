@@ -49,14 +49,17 @@ func (l *clients) checkTrace(cmd *cobra.Command, s *bench.Sweep) error {
 	if len(s.Modes) > 1 {
 		return fmt.Errorf("--mode has %s and others, want it alone", tracesMode)
 	}
-	for _, name := range append(slices.Clone(clientFlags), "locks", "writers") {
+	if given("writers") && !slices.Equal(s.Writers, []float64{1}) {
+		return fmt.Errorf("--writers is %v with --mode %s, want 1, for which all locks are exclusive; see rmalock help %s", s.Writers, tracesMode, workloads)
+	}
+	for _, name := range append(slices.Clone(clientFlags), "locks") {
 		if given(name) && name != "inside" && name != "think" {
 			return fmt.Errorf("--%s does not go with --mode %s, which says what is locked; see rmalock help %s", name, tracesMode, workloads)
 		}
 	}
 	var out []bench.Trace
 	for _, of := range l.of {
-		out = append(out, bench.Trace{Of: of})
+		out = append(out, bench.Trace{Of: of, Alone: given("writers")})
 	}
 	out = bench.Each(out, l.inside, func(w *bench.Trace, d time.Duration) { w.Inside = d })
 	out = bench.Each(out, l.think, func(w *bench.Trace, d time.Duration) { w.Think = d })

@@ -52,7 +52,7 @@ func TestStoreWrong(t *testing.T) {
 		"bench --mode store --locks 5":             "does not go with --mode store",
 		"kv --memory-nodes 1 --ycsb g":             "want a, b",
 		"bench --mode lb --of tatp":                "goes with --mode trace",
-		"bench --mode trace --writers 0.5":         "says what is locked",
+		"bench --mode trace --writers 0.5":         "want 1, for which all locks are exclusive",
 		"bench --mode trace --of tpce":             "want of one of [tatp tpcc]",
 		"kv --memory-nodes 1 --index hash":         "there are [array",
 		"kv --memory-nodes 1 --lock cider:x=1":     "credit, threshold",
