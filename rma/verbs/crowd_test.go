@@ -504,7 +504,7 @@ func TestCrowdOfKeys(t *testing.T) {
 		{Work: "btree", Lock: "dslr"}, {Work: "btree", Lock: "declock"}, {Work: "btree", Lock: "shiftlock"},
 	} {
 		t.Run(strings.TrimSuffix(k.Work+"/"+k.Lock, "/"), func(t *testing.T) {
-			k.MemoryNodes, k.Token, k.Job = cfg.MemoryNodes, cfg.Token, "crowd "+k.Work+" "+k.Lock
+			k.MemoryNodes, k.Token, k.Job = cfg.MemoryNodes, cfg.Token, fmt.Sprintf("crowd %s %s %d", k.Work, k.Lock, keys)
 			k.Keys, k.Ops = keys, ops
 			if k.Lock != "" {
 				k.Keys = min(keys, 10_000)

@@ -47,7 +47,7 @@ func (t *near) Flush(target int, r *rma.Results) (int, error) {
 func (t *near) Await(q rma.Waiting) (int, int64, error) { return t.waiter.Await(q) }
 
 func (t *near) Backoff(_, _ int, _ int64, try int) error {
-	pace(min(try, yields))
+	pace(try, yields)
 	return t.life.check()
 }
 

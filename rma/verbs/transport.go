@@ -40,15 +40,16 @@ type host struct {
 
 // transport is one rank's access to words through the device, and its way to wait.
 type transport struct {
-	n     *node
-	life  *life
-	hosts []host
-	near  *nearmem.Memory // the words of the ranks of the node; nil in a window of memory nodes
-	mates rma.Node
-	rank  int
-	polls C.int
-	now   func() int64
-	free  func() error
+	n      *node
+	life   *life
+	hosts  []host
+	near   *nearmem.Memory // the words of the ranks of the node; nil in a window of memory nodes
+	mates  rma.Node
+	rank   int
+	polls  C.int
+	yields int
+	now    func() int64
+	free   func() error
 
 	piece   // C memory
 	issued  [rma.MaxPending]issued
@@ -75,7 +76,11 @@ func newTransport(n *node, l *life, hosts []host) (*transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &transport{n: n, life: l, hosts: hosts, piece: h, spare: ^uint64(0), polls: polls}, nil
+	t := &transport{n: n, life: l, hosts: hosts, piece: h, spare: ^uint64(0), polls: polls, yields: yields}
+	if n.nic.d.way.soft != 0 { // this processor does what a card does
+		t.polls, t.yields = pollsCrowded, yieldsSoft
+	}
+	return t, nil
 }
 
 func (t *transport) Issue(o rma.Operation) {
@@ -261,7 +266,7 @@ func (t *transport) wait(g *target, s *C.nic_step) error {
 	posted := (*int32)(&s.posted)
 	var since time.Time
 	for round := 0; atomic.LoadInt32(posted) != 0; round++ {
-		if pace(round); round%lookRounds == lookRounds-1 {
+		if pace(round, t.yields); round%lookRounds == lookRounds-1 {
 			if since.IsZero() {
 				since = time.Now()
 			} else if round > stepLooks && time.Since(since) > stepLimit {
@@ -280,12 +285,14 @@ func (t *transport) wait(g *target, s *C.nic_step) error {
 }
 
 const (
-	yields = 200                   // of a wait, before it sleeps
-	nap    = 50 * time.Microsecond // of a wait then
+	yields     = 200                   // of a wait, before it sleeps
+	yieldsSoft = 20                    // where the device is Soft-RoCE
+	nap        = 50 * time.Microsecond // of a wait then
 )
 
-// pace gives the processor away between two looks.
-func pace(round int) {
+// pace gives the processor away between two looks: to other goroutines first, and after so many
+// yields to other threads.
+func pace(round, yields int) {
 	if round < yields {
 		runtime.Gosched()
 	} else {
