@@ -85,7 +85,7 @@ func (t *transport) read(to, first, n int) error {
 	}
 	defer g.mu.RUnlock()
 	s := &t.h.steps[rma.MaxPending+first]
-	C.nic_post(g.pair.p, &t.h.ops[rma.MaxPending+first], 0, C.int(n), C.int(to), s, t.polls)
+	C.nic_post(g.pair.p, &t.h.ops[rma.MaxPending+first], 0, C.int(n), C.int(to), s, t.polling())
 	return t.wait(g, s)
 }
 

@@ -23,6 +23,9 @@ type node struct {
 	controls []*control // by memory node
 	self     *target    // the node itself; nil in a job of one node
 
+	soft  bool         // the device is Soft-RoCE: this processor does what a card does
+	waits atomic.Int32 // ranks that wait for the end of a list; counted over Soft-RoCE alone
+
 	mu    sync.Mutex
 	slabs []*stage
 	free  []piece // for handles
@@ -102,7 +105,7 @@ func openNode(cfg *Config, event func(int)) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{nic: d}
+	n := &node{nic: d, soft: d.d.way.soft != 0}
 	for i, name := range cfg.MemoryNodes {
 		t := &target{name: fmt.Sprintf("memory node %d (%s)", i, name)}
 		k, err := dial(name, cfg.Token, cfg.Patience, event, t.breakOff)

@@ -40,16 +40,15 @@ type host struct {
 
 // transport is one rank's access to words through the device, and its way to wait.
 type transport struct {
-	n      *node
-	life   *life
-	hosts  []host
-	near   *nearmem.Memory // the words of the ranks of the node; nil in a window of memory nodes
-	mates  rma.Node
-	rank   int
-	polls  C.int
-	yields int
-	now    func() int64
-	free   func() error
+	n     *node
+	life  *life
+	hosts []host
+	near  *nearmem.Memory // the words of the ranks of the node; nil in a window of memory nodes
+	mates rma.Node
+	rank  int
+	polls C.int
+	now   func() int64
+	free  func() error
 
 	piece   // C memory
 	issued  [rma.MaxPending]issued
@@ -76,11 +75,7 @@ func newTransport(n *node, l *life, hosts []host) (*transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &transport{n: n, life: l, hosts: hosts, piece: h, spare: ^uint64(0), polls: polls, yields: yields}
-	if n.nic.d.way.soft != 0 { // this processor does what a card does
-		t.polls, t.yields = pollsCrowded, yieldsSoft
-	}
-	return t, nil
+	return &transport{n: n, life: l, hosts: hosts, piece: h, spare: ^uint64(0), polls: polls}, nil
 }
 
 func (t *transport) Issue(o rma.Operation) {
@@ -192,7 +187,7 @@ func (t *transport) step(to int, r *rma.Results) error {
 		return err
 	}
 	s := &t.h.steps[first]
-	from := C.nic_post(g.pair.p, &t.h.ops[0], 0, C.int(t.pending), C.int(to), s, t.polls)
+	from := C.nic_post(g.pair.p, &t.h.ops[0], 0, C.int(t.pending), C.int(to), s, t.polling())
 	err := t.rest(g, s, from, C.int(to))
 	swap := g.swap
 	g.mu.RUnlock()
@@ -257,16 +252,32 @@ func (t *transport) rest(g *target, s *C.nic_step, from, to C.int) error {
 		if err := t.wait(g, s); err != nil || from >= C.int(t.pending) {
 			return err
 		}
-		from = C.nic_post(g.pair.p, &t.h.ops[0], from, C.int(t.pending), to, s, t.polls)
+		from = C.nic_post(g.pair.p, &t.h.ops[0], from, C.int(t.pending), to, s, t.polling())
 	}
+}
+
+// polling is how often a rank looks for the end of a list before it waits for it. Soft-RoCE needs the
+// processor for the lists of those that wait.
+func (t *transport) polling() C.int {
+	if t.n.soft && t.n.waits.Load() > 0 {
+		return pollsCrowded
+	}
+	return t.polls
 }
 
 // wait waits for the end of a list.
 func (t *transport) wait(g *target, s *C.nic_step) error {
 	posted := (*int32)(&s.posted)
+	yields := yields
+	if t.n.soft && atomic.LoadInt32(posted) != 0 {
+		if t.n.waits.Add(1) > 1 {
+			yields = yieldsSoft
+		}
+		defer t.n.waits.Add(-1)
+	}
 	var since time.Time
 	for round := 0; atomic.LoadInt32(posted) != 0; round++ {
-		if pace(round, t.yields); round%lookRounds == lookRounds-1 {
+		if pace(round, yields); round%lookRounds == lookRounds-1 {
 			if since.IsZero() {
 				since = time.Now()
 			} else if round > stepLooks && time.Since(since) > stepLimit {
@@ -286,7 +297,7 @@ func (t *transport) wait(g *target, s *C.nic_step) error {
 
 const (
 	yields     = 200                   // of a wait, before it sleeps
-	yieldsSoft = 20                    // where the device is Soft-RoCE
+	yieldsSoft = 20                    // over Soft-RoCE, of one rank of several that wait
 	nap        = 50 * time.Microsecond // of a wait then
 )
 
