@@ -268,10 +268,12 @@ func (t *transport) polling() C.int {
 // wait waits for the end of a list.
 func (t *transport) wait(g *target, s *C.nic_step) error {
 	posted := (*int32)(&s.posted)
-	yields := yields
+	polls, yields := C.int(pollsCrowded), yields
 	if t.n.soft && atomic.LoadInt32(posted) != 0 {
 		if t.n.waits.Add(1) > 1 {
 			yields = yieldsSoft
+		} else {
+			polls = t.polls
 		}
 		defer t.n.waits.Add(-1)
 	}
@@ -286,7 +288,7 @@ func (t *transport) wait(g *target, s *C.nic_step) error {
 			}
 		}
 		if atomic.LoadInt32(posted) != 0 {
-			C.nic_poll(g.pair.p, s, pollsCrowded)
+			C.nic_poll(g.pair.p, s, polls)
 		}
 	}
 	if s.status != 0 {
