@@ -44,5 +44,5 @@ func TestMutants(t *testing.T) {
 
 // TestMutantsShared: ALock with a shared mode and a mistake does not pass.
 func TestMutantsShared(t *testing.T) {
-	locktest.RunMutantsOf(t, 8, equivalent("alock-rw"), with(alock.Config{LocalBudget: 1, RemoteBudget: 1, Shared: true}, -1))
+	locktest.RunMutantsWithin(t, 600, 8, equivalent("alock-rw"), with(alock.Config{LocalBudget: 1, RemoteBudget: 1, Shared: true}, -1))
 }

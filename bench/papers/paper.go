@@ -46,6 +46,9 @@ type Claim struct {
 	// outside of both is red.
 	Gap   string
 	Known Range
+	// Note is what else a reader is to know of a figure of Of that is met: of a one-sided one that
+	// lies far from the paper's.
+	Note string
 }
 
 // A Range is a number, or from the least to the greatest.

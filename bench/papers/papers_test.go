@@ -62,6 +62,11 @@ func TestGap(t *testing.T) {
 			t.Errorf("%v: %s, want %s", v, got, want)
 		}
 	}
+	noted := claim(9)
+	noted.Note = "one-sided"
+	if r := judge(noted, nil); r.Verdict != papers.Met || r.Reason != "one-sided" {
+		t.Errorf("a figure with a note: %s, %q", r.Verdict, r.Reason)
+	}
 	if r := judge(claim(9), errors.New("it hangs")); r.Verdict != papers.Red || r.Reason != "it hangs" {
 		t.Errorf("a run that failed: %s, %q", r.Verdict, r.Reason)
 	}

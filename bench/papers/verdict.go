@@ -45,7 +45,7 @@ type Row struct {
 	Band       *Range  `json:"band,omitempty"`
 	Ratio      float64 `json:"ratio,omitempty"` // ours over the paper's, 1 within its range
 	Verdict    Verdict `json:"verdict"`
-	Reason     string  `json:"reason,omitempty"` // of a gap; the error of a run that failed
+	Reason     string  `json:"reason,omitempty"` // of a gap; a note; the error of a run that failed
 }
 
 // Judge makes the rows of an experiment of its runs, or of the error of one.
@@ -106,7 +106,7 @@ func (c *Claim) judge(row *Row, runs Runs) {
 	}
 	switch {
 	case c.within(v, band):
-		row.Verdict = Met
+		row.Verdict, row.Reason = Met, c.Note
 	case c.Gap != "" && c.Known.has(v):
 		row.Verdict, row.Reason = Gap, c.Gap
 	case c.Gap != "":
