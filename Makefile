@@ -8,7 +8,7 @@ SHELL := /bin/sh
 GO ?= go
 
 # rma/verbs is built where libibverbs is; elsewhere it says that it is not.
-VERBS := $(shell pkg-config --exists libibverbs 2>/dev/null && echo -tags verbs)
+VERBS = $(shell pkg-config --exists libibverbs 2>/dev/null && echo -tags verbs)
 comma := ,
 
 # The version is the newest of CHANGELOG.md, with the commit where one is known.

@@ -36,10 +36,12 @@ import (
 //
 // # Where it differs
 //
-// The counters have 13 bits and CountMax is 2^12 (in the authors' code 16 and 2^15): as in package
-// dslr, gen counts resets, so that no operation on an old word succeeds on a new one. Draws
-// are taken back by CompareAndSwap, and the reset does not wait for that: a subtraction after
-// the reset would borrow from the field beside. After a reset a rank looks again whether its
+// The counters have 15 bits and CountMax is 2^14 (in the authors' code 16 and 2^15): gen counts
+// resets, so that no operation on an old word succeeds on a new one. It wraps after 16 resets: a
+// rank must not be stopped, in the middle of an acquire, for 262,144 tickets of one lock. Package
+// dslr has more bits there, and more resets; of these a lock with many readers would see much.
+// Draws are taken back by CompareAndSwap, and the reset does not wait for that: a subtraction
+// after the reset would borrow from the field beside. After a reset a rank looks again whether its
 // ticket is valid.
 type DSLRPlus struct {
 	table
@@ -58,7 +60,7 @@ type PlusConfig struct {
 	// BaseNs less than 0 leaves the pace to the backend.
 	BaseNs, CapNs, RandomNs int64
 	// CountMax is the number of tickets of a mode after which the counters are reset; 0 means
-	// 4,096.
+	// 16,384.
 	CountMax int
 }
 
@@ -80,14 +82,14 @@ const (
 )
 
 var plus = struct{ gen, nX, nS, maxX, maxS rma.Field }{
-	gen:  rma.Field{Name: "gen", Shift: 52, Bits: 12},
-	nX:   rma.Field{Name: "nX", Shift: 39, Bits: 13},
-	nS:   rma.Field{Name: "nS", Shift: 26, Bits: 13},
-	maxX: rma.Field{Name: "maxX", Shift: 13, Bits: 13},
-	maxS: rma.Field{Name: "maxS", Shift: 0, Bits: 13},
+	gen:  rma.Field{Name: "gen", Shift: 60, Bits: 4},
+	nX:   rma.Field{Name: "nX", Shift: 45, Bits: 15},
+	nS:   rma.Field{Name: "nS", Shift: 30, Bits: 15},
+	maxX: rma.Field{Name: "maxX", Shift: 15, Bits: 15},
+	maxS: rma.Field{Name: "maxS", Shift: 0, Bits: 15},
 }
 
-const plusCountMax = 1 << 12
+const plusCountMax = 1 << 14
 
 // plusCounters are the counters of a mode: released and drawn.
 func plusCounters(mode lock.Mode) (n, max rma.Field) {
@@ -144,7 +146,7 @@ func init() {
 			{Name: "BASE", Help: "first pause between two looks, doubling, as in 100ns, the default; 0: the backend's pace"},
 			{Name: "CAP", Help: "longest pause but for what is random, as in 3200ns, the default"},
 			{Name: "RANDOM", Help: "random part of a pause, as in 2us, the default"},
-			{Name: "COUNTMAX", Help: "tickets of a mode between two resets; default 4096"},
+			{Name: "COUNTMAX", Help: "tickets of a mode between two resets; default 16384"},
 			paramRetries,
 		},
 		Open: func(c rma.Comm, n, home int) (lock.Table, error) {

@@ -81,7 +81,7 @@ func TestDSLRPlusSearch(t *testing.T) {
 			locktest.RunWhole(t, p.plan, p.bound)
 		})
 	}
-	for _, countMax := range []string{"3", "4096"} {
+	for _, countMax := range []string{"3", "16384"} {
 		t.Run("paced, "+countMax+" tickets", func(t *testing.T) {
 			plan := check.Plan{Info: with(t, "dslr-plus", params{"COUNTMAX": countMax, "CAP": "1600ns"}), Ranks: 5, Acquires: 4, Writers: check.Mixed, MemoryNodes: 1, Guard: true, Ticks: 2000}
 			locktest.RunPlan(t, plan, sim.Random(1, 0, locktest.Draws(1000)))
@@ -361,7 +361,7 @@ func TestBadParams(t *testing.T) {
 	for name, all := range map[string][]params{
 		"caslock":       {{"R": "x"}, {"R": "-1us"}, {"L": "1us"}, {"R": "2us", "L": "1us"}, {"RETRIES": "-1"}, {"RETRIES": "many"}, {"READERS": "undo"}},
 		"retry-on-fail": {{"READERS": "sometimes"}, {"R": "1"}},
-		"dslr-plus":     {{"BASE": "x"}, {"CAP": "10ns"}, {"COUNTMAX": "0x"}, {"COUNTMAX": "4097"}, {"COUNTMAX": "-1"}, {"RANDOM": "-1us"}, {"R": "1us"}},
+		"dslr-plus":     {{"BASE": "x"}, {"CAP": "10ns"}, {"COUNTMAX": "0x"}, {"COUNTMAX": "16385"}, {"COUNTMAX": "-1"}, {"RANDOM": "-1us"}, {"R": "1us"}},
 	} {
 		for _, p := range all {
 			info := with(t, name, p)
