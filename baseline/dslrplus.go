@@ -3,7 +3,6 @@ package baseline
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
@@ -165,7 +164,7 @@ func init() {
 				case "RANDOM":
 					cfg.RandomNs, err = values.Time(value)
 				case "COUNTMAX":
-					cfg.CountMax, err = strconv.Atoi(value)
+					cfg.CountMax, err = values.Number(value, 0)
 				}
 				return err
 			})

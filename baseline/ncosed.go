@@ -2,8 +2,8 @@ package baseline
 
 import (
 	"fmt"
-	"strconv"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -119,9 +119,7 @@ func init() {
 		OpenWith: func(c rma.Comm, s lock.Setting) (lock.Table, error) {
 			var cfg NCoSEDConfig
 			base, err := parse(ncosedName, s, Full, func(_, value string) (err error) {
-				if cfg.Servers, err = strconv.Atoi(value); err == nil && cfg.Servers < 1 {
-					err = fmt.Errorf("want 1 or more")
-				}
+				cfg.Servers, err = values.Number(value, 1)
 				return err
 			})
 			if err != nil {

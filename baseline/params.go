@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/rmalock/rmalock/internal/values"
@@ -27,12 +26,12 @@ func parse(name string, s lock.Setting, jitter Jitter, own func(param, value str
 		case paramL.Name:
 			cfg.Backoff.MaxNs, err = values.Time(text)
 		case paramRetries.Name:
-			cfg.Retries, err = strconv.Atoi(text)
+			cfg.Retries, err = values.Number(text, 0)
 		default:
 			err = own(param, text)
 		}
 		if err != nil {
-			return cfg, fmt.Errorf("baseline: %s: %s is %q: %w (%w)", name, param, text, lock.ErrConfig, err)
+			return cfg, fmt.Errorf("baseline: %s: %s is %q: %w: %w", name, param, text, err, lock.ErrConfig)
 		}
 	}
 	switch b := &cfg.Backoff; {

@@ -3,7 +3,6 @@ package baseline
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
@@ -121,13 +120,11 @@ func init() {
 				base, err := parse(name, s, Fixed, func(param, value string) (err error) {
 					switch param {
 					case "SERVERS":
-						if cfg.Servers, err = strconv.Atoi(value); err == nil && cfg.Servers < 1 {
-							err = fmt.Errorf("want 1 or more")
-						}
+						cfg.Servers, err = values.Number(value, 1)
 					case "TIMEOUT":
 						cfg.TimeoutNs, err = values.Time(value)
 					case "PASSES":
-						cfg.Passes, err = strconv.Atoi(value)
+						cfg.Passes, err = values.Number(value, 0)
 					}
 					return err
 				})

@@ -78,7 +78,7 @@ func (x KV) Check(int) error {
 	case x.Count < 1:
 		return fmt.Errorf("%d keys, want at least 1: %w", x.Count, ErrConfig)
 	case !slices.Contains(KVIndexes(), x.Index):
-		return fmt.Errorf("no index is called %q; there are %v: %w", x.Index, KVIndexes(), ErrConfig)
+		return fmt.Errorf("no index is called %q; there are: %s: %w", x.Index, strings.Join(KVIndexes(), ", "), ErrConfig)
 	case x.Size < 8 || x.Size > 4096:
 		return fmt.Errorf("values of %d bytes, want 8 to 4096: %w", x.Size, ErrConfig)
 	case !slices.Contains([]string{"", ycsbLatest, ycsbScans, ycsbModify}, x.YCSB):

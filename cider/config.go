@@ -40,14 +40,14 @@ var schemeNames = [schemes]string{"cider", "optimistic", "spin", "queue", "combi
 // String is the scheme's name.
 func (s Scheme) String() string { return schemeNames[s] }
 
-// ParseScheme finds a scheme by name.
+// ParseScheme finds a scheme by name. An error wraps ErrConfig.
 func ParseScheme(text string) (Scheme, error) {
 	for i, n := range schemeNames {
 		if n == text {
 			return Scheme(i), nil
 		}
 	}
-	return 0, fmt.Errorf("cider: no scheme is called %q; there are %v: %w", text, schemeNames, ErrConfig)
+	return 0, fmt.Errorf("cider: no scheme is called %q; there are: %s: %w", text, strings.Join(schemeNames[:], ", "), ErrConfig)
 }
 
 // ParsePolicy reads a Policy in text: a scheme, and what differs from the defaults, as in
@@ -55,7 +55,8 @@ func ParseScheme(text string) (Scheme, error) {
 //	optimistic
 //	cider:credit=8:threshold=1:factor=2:hot=1000:share=4:local=4:lease=10ms
 //
-// credit is InitialCredit, and threshold HotnessThreshold. Times are as in Go.
+// credit is InitialCredit, and threshold HotnessThreshold. Times are as in Go. An error wraps
+// ErrConfig.
 func ParsePolicy(text string) (p Policy, err error) {
 	name, rest, more := strings.Cut(text, ":")
 	if p.Scheme, err = ParseScheme(name); err != nil {
@@ -76,7 +77,7 @@ func ParsePolicy(text string) (p Policy, err error) {
 		}
 		n, known := numbers[key]
 		if !known {
-			return p, fmt.Errorf("cider: %q: no parameter is called %q; there are credit, threshold, factor, hot, share, local and lease: %w", text, key, ErrConfig)
+			return p, fmt.Errorf("cider: %q: no parameter is called %q; there are: credit, threshold, factor, hot, share, local, lease: %w", text, key, ErrConfig)
 		}
 		if *n, err = strconv.Atoi(value); err != nil || *n < 1 {
 			return p, fmt.Errorf("cider: %q: %s is %q, want a number from 1 on: %w", text, key, value, ErrConfig)

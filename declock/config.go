@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
-	"strconv"
 	"time"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -126,6 +126,9 @@ func init() {
 	})
 }
 
+// policyNames are the values of POLICY.
+var policyNames = [...]string{None: "none", TaskFair: "ts-tf", PhaseFair: "ts-pf", RemotePrefer: "remote", LocalPrefer: "local", LocalBound: "bound"}
+
 // parse makes a Config of the lock's parameters.
 func parse(params map[string]string) (Config, error) {
 	var cfg Config
@@ -133,58 +136,29 @@ func parse(params map[string]string) (Config, error) {
 		var err error
 		switch name {
 		case "CAPACITY":
-			cfg.Capacity, err = number(text)
+			cfg.Capacity, err = values.Number(text, 1)
 		case "VERSION":
-			cfg.VersionBits, err = number(text)
+			cfg.VersionBits, err = values.Number(text, 1)
 		case "EPOCH":
-			cfg.EpochBits, err = number(text)
+			cfg.EpochBits, err = values.Number(text, 1)
 		case "HELD":
-			cfg.Held, err = number(text)
+			cfg.Held, err = values.Number(text, 1)
 		case "POLICY":
-			cfg.Policy, err = policy(text)
+			var i int
+			i, err = values.Choice(text, policyNames[:]...)
+			cfg.Policy = Policy(i)
 		case "BOUND":
-			cfg.Bound, err = number(text)
+			cfg.Bound, err = values.Number(text, 1)
 		case "LOCALS":
-			cfg.LocalLocks, err = number(text)
+			cfg.LocalLocks, err = values.Number(text, 1)
 		case "STAMP":
-			cfg.StampBits, err = number(text)
+			cfg.StampBits, err = values.Number(text, 1)
 		case "LEASE":
-			cfg.Lease, err = lease(text)
+			cfg.Lease, err = values.Lease(text)
 		}
 		if err != nil {
-			return cfg, fmt.Errorf("declock: %s is %q: %w (%w)", name, text, lock.ErrConfig, err)
+			return cfg, fmt.Errorf("declock: %s is %q: %w: %w", name, text, err, lock.ErrConfig)
 		}
 	}
 	return cfg, nil
-}
-
-// policy reads a Policy.
-func policy(text string) (Policy, error) {
-	for p, name := range []string{None: "none", TaskFair: "ts-tf", PhaseFair: "ts-pf", RemotePrefer: "remote", LocalPrefer: "local", LocalBound: "bound"} {
-		if text == name {
-			return Policy(p), nil
-		}
-	}
-	return None, fmt.Errorf("want none, ts-tf, ts-pf, remote, local or bound")
-}
-
-// number reads a number, which is not 0: that would be the default.
-func number(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err == nil && n < 1 {
-		err = fmt.Errorf("want a number from 1 on")
-	}
-	return n, err
-}
-
-// lease reads a time as nanoseconds, or off.
-func lease(text string) (int64, error) {
-	if text == "off" {
-		return -1, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err == nil && d <= 0 {
-		err = fmt.Errorf("want a time of more than 0")
-	}
-	return int64(d), err
 }

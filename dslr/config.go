@@ -3,7 +3,6 @@ package dslr
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/rmalock/rmalock/internal/values"
@@ -161,9 +160,11 @@ func parse(params map[string]string) (Config, error) {
 				cfg.BackoffLast = -1
 			}
 		case "SLOTS":
-			cfg.MaxSlots, err = strconv.ParseInt(text, 10, 32)
+			var n int
+			n, err = values.Number(text, 0)
+			cfg.MaxSlots = int64(n)
 		case "COUNTMAX":
-			cfg.CountMax, err = strconv.Atoi(text)
+			cfg.CountMax, err = values.Number(text, 0)
 		case "RELEASE":
 			var i int
 			i, err = values.Choice(text, "add", "cas")
@@ -173,13 +174,12 @@ func parse(params map[string]string) (Config, error) {
 			i, err = values.Choice(text, "drained", "exact")
 			cfg.Reset = Reset(i)
 		case "UPDATES":
-			cfg.Updates = text == "on"
-			if text != "on" && text != "off" {
-				err = fmt.Errorf("want on or off")
-			}
+			var i int
+			i, err = values.Choice(text, "off", "on")
+			cfg.Updates = i == 1
 		}
 		if err != nil {
-			return cfg, fmt.Errorf("dslr: %s is %q: %w (%w)", name, text, lock.ErrConfig, err)
+			return cfg, fmt.Errorf("dslr: %s is %q: %w: %w", name, text, err, lock.ErrConfig)
 		}
 	}
 	return cfg, nil

@@ -63,7 +63,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	}
 	if found && cfg.Leaf == Barging && len(cfg.Topology.Levels()) == 1 && c.Node().Count > 1 {
 		if cfg.Topology, err = cfg.Topology.Whole().Pick("node"); err != nil {
-			return nil, fmt.Errorf("rmarw: Config.Leaf is Barging: %w (%w)", err, lock.ErrConfig)
+			return nil, fmt.Errorf("rmarw: Config.Leaf is Barging: %w: %w", err, lock.ErrConfig)
 		}
 	}
 	if cfg.Thresholds, err = cfg.Thresholds.Fill(cfg.Topology); err != nil {

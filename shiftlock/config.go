@@ -2,9 +2,9 @@ package shiftlock
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
+	"github.com/rmalock/rmalock/internal/values"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 )
@@ -103,37 +103,21 @@ func parse(params map[string]string) (Config, error) {
 		var err error
 		switch name {
 		case "K":
-			if cfg.K, err = strconv.Atoi(text); err == nil && cfg.K < 1 {
-				err = fmt.Errorf("want 1 to 16")
-			}
+			cfg.K, err = values.Number(text, 1)
 		case "TRIES":
-			if cfg.Tries, err = strconv.Atoi(text); cfg.Tries == 0 {
+			if cfg.Tries, err = values.Number(text, 0); cfg.Tries == 0 {
 				cfg.Tries = -1
 			}
 		case "LEASE":
-			cfg.Lease, err = lease(text)
+			cfg.Lease, err = values.Lease(text)
 		case "RELEASE":
-			if cfg.Release = ReleaseByAdd; text == "cas" {
-				cfg.Release = ReleaseByCAS
-			} else if text != "add" {
-				err = fmt.Errorf("want add or cas")
-			}
+			var i int
+			i, err = values.Choice(text, "add", "cas")
+			cfg.Release = Release(i)
 		}
 		if err != nil {
-			return cfg, fmt.Errorf("shiftlock: %s is %q: %w (%w)", name, text, lock.ErrConfig, err)
+			return cfg, fmt.Errorf("shiftlock: %s is %q: %w: %w", name, text, err, lock.ErrConfig)
 		}
 	}
 	return cfg, nil
-}
-
-// lease reads a lease as nanoseconds.
-func lease(text string) (int64, error) {
-	if text == "off" {
-		return -1, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err == nil && d <= 0 {
-		err = fmt.Errorf("want a time, or off")
-	}
-	return int64(d), err
 }

@@ -91,7 +91,7 @@ func newAdvise() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise",
 		Short: "Say which lock suits a job, with the runs that speak for it",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)

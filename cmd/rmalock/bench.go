@@ -43,7 +43,7 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure locks, in jobs or in virtual time",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.flags(cmd)
@@ -101,6 +101,16 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	case o.png && o.plot == "":
 		return nil, errors.New("--png goes with --plot DIR")
 	}
+	for flag, values := range map[string]int{"lock": len(o.sweep.Locks), "mode": len(o.modes)} {
+		if values == 0 {
+			return nil, fmt.Errorf("--%s has no value, want at least one", flag)
+		}
+	}
+	for _, name := range o.sweep.Locks {
+		if strings.Trim(name, "0123456789") == "" {
+			return nil, fmt.Errorf("--lock has %q where a lock is wanted; numbers of one parameter have slashes between them, as in rmarw:TL=20/50", name)
+		}
+	}
 	for _, n := range o.sweep.Tables {
 		if n < 1 {
 			return nil, fmt.Errorf("--locks is %d, want at least 1", n)
@@ -115,6 +125,9 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 		return nil, err
 	}
 	for _, m := range o.modes {
+		if !slices.Contains(modeNames(), m) {
+			return nil, fmt.Errorf("no workload is called %q; there are: %s", m, strings.Join(modeNames(), ", "))
+		}
 		o.sweep.Modes = append(o.sweep.Modes, bench.Mode(m))
 	}
 	if err := o.structures.check(cmd, &o.clients, &o.sweep); err != nil {

@@ -22,7 +22,7 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show locks at work on this machine, in a minute",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if pace <= 0 || pace > 10*time.Second {
 				return fmt.Errorf("--pace is %v, want more than 0 and at most 10s", pace)

@@ -33,7 +33,7 @@ func newDHT() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dht",
 		Short: "Count the degrees of a graph in a distributed hashtable, and check them",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.backend.flags(cmd)

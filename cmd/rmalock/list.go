@@ -31,7 +31,7 @@ func newLocks() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "locks",
 		Short: "List the locks that --lock can name",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !isReporter() {
 				return nil

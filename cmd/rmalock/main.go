@@ -14,6 +14,7 @@ import (
 
 	"github.com/rmalock/rmalock/bench"
 	"github.com/rmalock/rmalock/bench/graph"
+	"github.com/rmalock/rmalock/cider"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/topo"
@@ -58,6 +59,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		if failed.reports {
 			fmt.Fprintf(stderr, "rmalock: %s\n", message(err))
 		}
+		if errors.Is(err, lock.ErrConfig) {
+			return exitUsage // a lock refused a parameter once it knew the job
+		}
 		return exitFailed
 	}
 	if isReporter() {
@@ -79,8 +83,8 @@ func (o *output) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// A failure is an error with exit status 1. All other errors are wrong command lines, with
-// exit status 2.
+// A failure is an error of the job, with exit status 1, or 2 if a lock refused its parameters. All
+// other errors are wrong command lines, with exit status 2.
 type failure struct {
 	err     error
 	reports bool // this process writes the message
@@ -106,6 +110,8 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetUsageFunc(usage)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	for _, cmd := range []*cobra.Command{
 		newTopo(), newDHT(), newStore(), newIndex(), newKV(), newBench(), newAdvise(), newPapers(), newTune(), newCheck(), newLocks(), newMN(), newDoctor(), newDemo(), newVersion(), newManual(),
 	} {
@@ -136,7 +142,7 @@ func message(err error) string {
 	text := err.Error()
 	for again := true; again; {
 		again = false
-		for _, class := range []error{rma.ErrPeer, lock.ErrConfig, graph.ErrConfig, bench.ErrConfig, topo.ErrTopology} {
+		for _, class := range []error{rma.ErrPeer, lock.ErrConfig, graph.ErrConfig, bench.ErrConfig, cider.ErrConfig, topo.ErrTopology} {
 			if short, ok := strings.CutSuffix(text, ": "+class.Error()); ok && errors.Is(err, class) {
 				text, again = short, true
 			}

@@ -18,7 +18,7 @@ func newMN() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mn",
 		Short: "Be a memory node: memory that others reach over an RDMA network",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if cfg.Token, err = verbs.ReadToken(token); err != nil {

@@ -80,6 +80,8 @@ func (o *observing) around(c rma.Comm, name string, processes bool, f func(wrap 
 		if file, err = os.CreateTemp(filepath.Dir(o.trace), ".trace-*"); err == nil {
 			defer os.Remove(file.Name())
 			defer file.Close()
+		} else {
+			err = fmt.Errorf("--trace: no file can be made in folder %s: %w", filepath.Dir(o.trace), cause(err))
 		}
 	}
 	if err := rma.Agree(c, err); err != nil {
@@ -109,6 +111,14 @@ func (o *observing) around(c rma.Comm, name string, processes bool, f func(wrap 
 		err = errors.Join(file.Chmod(0o644), file.Close(), os.Rename(file.Name(), o.trace))
 	}
 	return rma.Agree(c, err)
+}
+
+// cause is an error of a file without the file's name, which is another one than the user's.
+func cause(err error) error {
+	if e := (*os.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // listen opens the port of a rank; port 0 is any that is free.

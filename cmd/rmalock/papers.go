@@ -35,7 +35,7 @@ func newPapers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "papers",
 		Short: "Make the figures of the papers again, and compare",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()

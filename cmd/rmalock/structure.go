@@ -85,10 +85,11 @@ func (x *structures) check(cmd *cobra.Command, l *clients, s *bench.Sweep) error
 			return fmt.Errorf("--%s does not go with --mode %s, whose clients work on a structure; see rmalock help %s", name, mode, workloads)
 		}
 	}
-	for _, n := range append(slices.Clone(x.objects), x.sizes...) {
-		if n < 1 {
-			return fmt.Errorf("--objects and --size are %d, want at least 1", n)
-		}
+	if n := slices.Min(append(slices.Clone(x.objects), 1)); n < 1 {
+		return fmt.Errorf("--objects is %d, want at least 1", n)
+	}
+	if n := slices.Min(append(slices.Clone(x.sizes), 1)); n < 1 {
+		return fmt.Errorf("--size is %d bytes, want at least 1", n)
 	}
 	s.Modes = []bench.Mode{bench.Clients}
 	switch mode {
@@ -265,7 +266,7 @@ var structureDetails = append(slices.Clone(simulatedFlags), memoryFlag, mnFlag, 
 
 // newStructure is a command that makes runs of one mode of bench. prepare fills in flags.
 func newStructure(o *benchOptions, mode, short string, prepare func(*cobra.Command) error) *cobra.Command {
-	cmd := &cobra.Command{Use: mode, Short: short, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: mode, Short: short, Args: noArguments}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := prepare(cmd); err != nil {
 			return err

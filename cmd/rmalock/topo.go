@@ -26,7 +26,7 @@ func newTopo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topo",
 		Short: "Show the machine, the ranks' places in it, and what locks make of it",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			want, err := d.thresholds()
 			if err != nil {

@@ -22,7 +22,7 @@ func TopologyOf(lockName string, c rma.Comm, t *topo.Topology) (*topo.Topology, 
 	}
 	t, err := t.For(c.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%s: Config.Topology: %w (%w)", lockName, err, lock.ErrConfig)
+		return nil, fmt.Errorf("%s: Config.Topology: %w: %w", lockName, err, lock.ErrConfig)
 	}
 	return t, nil
 }
