@@ -138,7 +138,8 @@ type Tree struct {
 	Misses, Stale int64
 }
 
-// New opens a tree without keys. Collective.
+// New opens a tree without keys. Collective. Its only collective calls are Allocate. An error wraps
+// ErrConfig or is the transport's.
 func New(c rma.Comm, cfg Config) (*Tree, error) {
 	hosts := c.Size()
 	if c.MemoryNodes() > 0 {

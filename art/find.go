@@ -193,7 +193,9 @@ func (t *Tree) slot(key []byte) cider.Slot {
 	return cider.Slot{Host: ref.Node(), Pointer: ref.Disp() + pointerWord, Lock: ref.Disp() + lockWord, Key: hash(key)}
 }
 
-// Search appends the value of a key to dst, and reports whether the key is there.
+// Search appends the value of a key to dst, and reports whether the key is there. It takes two round
+// trips where copies are right. An error wraps ErrConfig for a key that is too long, ErrTorn, or is the
+// transport's.
 func (t *Tree) Search(key, dst []byte) ([]byte, bool, error) {
 	if err := t.begin(key); err != nil {
 		return dst, false, err

@@ -21,7 +21,9 @@ type draft struct {
 // maxFirst is the most slots of a node without extents.
 const maxFirst = 4
 
-// Insert gives a key a value if it is not there, and reports whether it did.
+// Insert gives a key a value if it is not there, and reports whether it did. It takes two round trips
+// where copies are right and no other client is there. An error wraps ErrConfig for a key or a value
+// that is too long, remote.ErrFull, ErrTorn, or is the transport's.
 func (t *Tree) Insert(key, data []byte) (bool, error) {
 	if err := t.begins(key, data); err != nil {
 		return false, err

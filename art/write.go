@@ -7,7 +7,10 @@ import (
 	"github.com/rmalock/rmalock/remote"
 )
 
-// Update gives a key that is there another value, and reports whether it was there.
+// Update gives a key that is there another value, and reports whether it was there. It is complete
+// when Update returns: a Search that begins later, of any client, finds this value or a later one.
+// Optimistically it takes two round trips where copies are right. Errors are those of Insert; after
+// one the key has the old value or the new one.
 func (t *Tree) Update(key, data []byte) (bool, error) {
 	if err := t.begins(key, data); err != nil {
 		return false, err
@@ -19,7 +22,8 @@ func (t *Tree) Update(key, data []byte) (bool, error) {
 	return there, t.sync.LeaveUpdate(key, there, err)
 }
 
-// Delete takes a key out, and reports whether it was there.
+// Delete takes a key out, and reports whether it was there. Optimistically it takes four round trips
+// where copies are right. Errors are those of Search.
 func (t *Tree) Delete(key []byte) (bool, error) {
 	if err := t.begin(key); err != nil {
 		return false, err
@@ -27,7 +31,7 @@ func (t *Tree) Delete(key []byte) (bool, error) {
 	return t.change(key, nil, true)
 }
 
-// Put gives a key a value, there or not.
+// Put gives a key a value, there or not: Update and Insert by turns until one does.
 func (t *Tree) Put(key, data []byte) error {
 	for {
 		if done, err := t.Update(key, data); done || err != nil {

@@ -7,7 +7,8 @@ import (
 )
 
 // Load fills an empty tree with n pairs, in the order of their keys, as one client that works alone.
-// Nodes are four fifths full. It costs one PutBulk a node.
+// Nodes are four fifths full. It costs one PutBulk a node. An error wraps ErrConfig if the tree has a
+// root, or remote.ErrFull.
 func (t *Tree) Load(n int, pairOf func(i int) (key, value int64)) error {
 	if v, err := t.w.GetFlush(0, rootDisp); err != nil || v != 0 {
 		if err == nil {

@@ -114,7 +114,8 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 // Free closes the tree's windows. Collective. It leaves Config.Locks open.
 func (t *Tree) Free() error { return errors.Join(t.locks.free(), t.w.Free()) }
 
-// Get finds the value of a key.
+// Get finds the value of a key. It takes no lock and one remote operation, where the inner nodes are in
+// the Cache. An error wraps ErrTorn, an error of the locks, or one of the transport.
 func (t *Tree) Get(key int64) (value int64, there bool, err error) {
 	ref, err := t.descend(key, 0)
 	if err != nil {
@@ -130,7 +131,11 @@ func (t *Tree) Get(key int64) (value int64, there bool, err error) {
 	return 0, false, nil
 }
 
-// Set gives a key a value.
+// Set gives a key a value, there or not. It takes the lock of a leaf and three round trips without
+// competition, where the inner nodes are in the Cache; a node that is full is split. It is complete
+// when Set returns: a Get that begins later, of any client, finds the value. An error wraps ErrTorn,
+// remote.ErrFull where a split finds no room for a node, an error of the locks, or one of the
+// transport. With lock.ErrLeaseLost the value may be there or not.
 func (t *Tree) Set(key, value int64) error {
 	ref, err := t.descend(checked(key), 0)
 	if err != nil {
@@ -139,7 +144,8 @@ func (t *Tree) Set(key, value int64) error {
 	return t.insert(ref, 0, pair{key, value})
 }
 
-// Delete takes a key away and reports whether it was there.
+// Delete takes a key away and reports whether it was there. Cost and errors are those of a Set that
+// splits no node.
 func (t *Tree) Delete(key int64) (there bool, err error) {
 	ref, err := t.descend(key, 0)
 	if err != nil {

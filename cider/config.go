@@ -23,8 +23,8 @@ const (
 	Cider Scheme = iota
 	// Optimistic is O-SYNC: a loop of CompareAndSwap on the pointer.
 	Optimistic
-	// Spin is a spin lock on the key's LOCK with truncated exponential back-off. Nobody takes its
-	// holder for dead.
+	// Spin is a spin lock on the key's LOCK with truncated exponential back-off. No client takes
+	// its holder for dead.
 	Spin
 	// Queue is the queue of writers of ShiftLock, without readers.
 	Queue
@@ -93,8 +93,8 @@ func (s Scheme) queues() bool   { return s != Optimistic && s != Spin }
 // A Policy says how clients change slots. Times are in nanoseconds. All clients pass the same.
 type Policy struct {
 	Scheme Scheme
-	// Lease: after three leases without a release of a slot's lock others take its holder for
-	// dead; 0 means 10 ms.
+	// Lease is in nanoseconds: after three leases without a release of a slot's lock others take
+	// its holder for dead; 0 means 10 ms.
 	Lease int64
 	// HotnessThreshold, InitialCredit and Factor are those of Algorithm 1; 0 means 2, 36 and 2.
 	HotnessThreshold, InitialCredit, Factor int
@@ -109,7 +109,8 @@ type Policy struct {
 	// LocalKeys is the number of keys of which a group of them does so at a time, 16 bytes each; 0
 	// means 1024.
 	LocalKeys int
-	// BackoffFirst and BackoffLast bound the pause of Spin; 0 means 2 us and 2,048 us, less than 0 the pace of the backend, and none.
+	// BackoffFirst and BackoffLast bound the pause of Spin, in nanoseconds; 0 means 2 us and
+	// 2,048 us. BackoffLast less than 0 leaves the pause to the backend.
 	BackoffFirst, BackoffLast int64
 }
 

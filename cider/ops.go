@@ -5,7 +5,9 @@ import (
 	"fmt"
 )
 
-// Search appends the value of a key to dst, and reports whether the key is there (4.4, Figure 9a).
+// Search appends the value of a key to dst, and reports whether the key is there (4.4, Figure 9a). It
+// takes two round trips, one if the key is absent, and more while others change the key. An error
+// wraps ErrTorn or is the transport's. In all calls a key out of range panics.
 func (s *Store) Search(key int, dst []byte) ([]byte, bool, error) {
 	if err := s.begin(key); err != nil {
 		return dst, false, err
@@ -55,7 +57,8 @@ func (s *Store) search(key int, dst []byte) ([]byte, bool, error) {
 }
 
 // Insert gives a key a value if it is not there, and reports whether it did (4.2.2, Figure 9b).
-// It takes no part in the queue.
+// It takes no part in the queue, and two round trips without competition. An error wraps ErrConfig
+// for a value that is longer than Config.Most, remote.ErrFull, or is the transport's.
 func (s *Store) Insert(key int, data []byte) (bool, error) {
 	if err := s.begin(key); err != nil {
 		return false, err
@@ -82,7 +85,10 @@ func (s *Store) Insert(key int, data []byte) (bool, error) {
 	}
 }
 
-// Update gives a key that is there another value, and reports whether it was there (Algorithm 1).
+// Update gives a key that is there another value, and reports whether it was there (Algorithm 1). It is
+// complete when Update returns: a Search that begins later, of any client, finds this value or a
+// later one. Without competition it takes two round trips optimistically, four through the queue.
+// Errors are those of Insert; after one the key has the old value or the new one.
 func (s *Store) Update(key int, data []byte) (bool, error) {
 	if err := s.begin(key); err != nil {
 		return false, err
@@ -95,7 +101,7 @@ func (s *Store) Update(key int, data []byte) (bool, error) {
 	return there, s.LeaveUpdate(name, there, err)
 }
 
-// Delete takes a key out, and reports whether it was there.
+// Delete takes a key out, and reports whether it was there. Cost and errors are those of Update.
 func (s *Store) Delete(key int) (bool, error) {
 	if err := s.begin(key); err != nil {
 		return false, err
@@ -103,7 +109,7 @@ func (s *Store) Delete(key int) (bool, error) {
 	return s.change(key, nil, true)
 }
 
-// Put gives a key a value, there or not.
+// Put gives a key a value, there or not: Update and Insert by turns until one does.
 func (s *Store) Put(key int, data []byte) error {
 	for {
 		for _, try := range [...]func(int, []byte) (bool, error){s.Update, s.Insert} {

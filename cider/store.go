@@ -28,7 +28,8 @@ type Store struct {
 	left   int   // operations until it ends
 }
 
-// New opens a store of no keys. Collective.
+// New opens a store of no keys. Collective. Its only collective calls are Allocate. An error wraps
+// ErrConfig or is the transport's.
 func New(c rma.Comm, cfg Config) (*Store, error) {
 	hosts := c.Size()
 	if c.MemoryNodes() > 0 {

@@ -42,14 +42,14 @@ func LockWords() []rma.Word {
 
 // A Writer is what an index does for one change of a slot.
 type Writer interface {
-	// Next is the pointer to put in place of p; what version it has does not matter. One that is
-	// empty takes the key out. Next comes before each CompareAndSwap; the first time it writes the
-	// new block, which the CompareAndSwap at the slot's host must follow. An error of Next ends the
-	// change, without Discard; clients for whom it stands get Again.
+	// Next is the pointer to put in place of p; its version does not matter. An empty pointer takes
+	// the key out. A Sync calls Next before each CompareAndSwap. The first call writes the new
+	// block, and must order it before the CompareAndSwap at the slot's host. An error of Next ends
+	// the change, without Discard; clients for whom it stands get Again.
 	Next(p int64) (int64, error)
 	// Replaced: the last that Next has returned is in place of p, whose block is no longer used.
 	Replaced(p int64)
-	// Discard: nobody has seen what Next has returned.
+	// Discard: no other client has seen what Next has returned.
 	Discard() error
 }
 
@@ -186,8 +186,9 @@ func (s *Sync) LeaveSearch(key, value []byte, there bool, failed error) error {
 }
 
 // Change changes the pointer of a slot (Algorithm 1), which the client has found as p, not empty.
-// With deletes the Writer empties the slot. One that moves a key does so too, with Slot.Moves: each
-// Next copies p to the new place. It does not allocate.
+// With deletes the Writer empties the slot. A Writer that moves a key does so too, with Slot.Moves:
+// each Next copies p to the new place. Change does not allocate. An error is the Writer's or the
+// transport's. The package comment has the cost.
 func (s *Sync) Change(at Slot, p int64, w Writer, deletes bool) (Became, error) {
 	if s.cfg.Scheme == Spin {
 		return s.spin(at, p, w)

@@ -92,7 +92,8 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	return true, t.granted(k)
 }
 
-// Unlock lets lock id go. lock.ErrLeaseLost says that other ranks took the caller for dead.
+// Unlock releases lock id. lock.ErrLeaseLost says that other ranks took the caller for dead: another
+// rank may have been in.
 func (t *Table) Unlock(id int, mode lock.Mode) error { return t.unlock(id, kindOf(mode)) }
 
 func (t *Table) unlock(id int, kind kind) error {

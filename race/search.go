@@ -3,7 +3,8 @@ package race
 import "errors"
 
 // Search appends the value of a key to dst, and reports whether the key is there. It changes
-// nothing, and waits for no client.
+// nothing, and waits for no client. It takes two round trips, one if the key is absent, and one more
+// for each split that the client has not heard of. An error wraps ErrTorn or is the transport's.
 func (t *Table) Search(key, dst []byte) ([]byte, bool, error) {
 	if err := t.begin(); err != nil {
 		return dst, false, err

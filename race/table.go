@@ -48,7 +48,8 @@ type Stats struct {
 	Lost   int64 // tentative inserts that others took back
 }
 
-// New opens a table of no keys. Collective. Its only collective calls are Allocate.
+// New opens a table of no keys. Collective. Its only collective calls are Allocate. An error wraps
+// ErrConfig or is the transport's.
 func New(c rma.Comm, cfg Config) (*Table, error) {
 	hosts := c.Size()
 	if c.MemoryNodes() > 0 {

@@ -8,7 +8,9 @@ import (
 	"github.com/rmalock/rmalock/remote"
 )
 
-// Insert gives a key a value if it is not there, and reports whether it did.
+// Insert gives a key a value if it is not there, and reports whether it did. It takes three round
+// trips without competition and splits. An error wraps ErrConfig for a key and a value that are longer
+// than Config.Most, ErrFull, remote.ErrFull, ErrTorn, or is the transport's.
 func (t *Table) Insert(key, value []byte) (bool, error) {
 	if err := t.begin(); err != nil {
 		return false, err
@@ -188,7 +190,10 @@ func (t *Table) settle(im *image) error {
 	}
 }
 
-// Update gives a key that is there another value, and reports whether it was there.
+// Update gives a key that is there another value, and reports whether it was there. It is complete
+// when Update returns: a Search that begins later, of any client, finds this value or a later one.
+// Optimistically it takes three round trips without competition. Errors are those of Insert but
+// ErrFull; after one the key has the old value or the new one.
 func (t *Table) Update(key, value []byte) (bool, error) {
 	if err := t.begin(); err != nil {
 		return false, err
@@ -200,7 +205,7 @@ func (t *Table) Update(key, value []byte) (bool, error) {
 	return there, t.sync.LeaveUpdate(key, there, err)
 }
 
-// Delete takes a key out, and reports whether it was there.
+// Delete takes a key out, and reports whether it was there. Cost and errors are those of Update.
 func (t *Table) Delete(key []byte) (bool, error) {
 	if err := t.begin(); err != nil {
 		return false, err
@@ -208,7 +213,7 @@ func (t *Table) Delete(key []byte) (bool, error) {
 	return t.change(key, nil, true)
 }
 
-// Put gives a key a value, there or not.
+// Put gives a key a value, there or not: Update and Insert by turns until one does.
 func (t *Table) Put(key, value []byte) error {
 	for {
 		if done, err := t.Update(key, value); done || err != nil {

@@ -15,7 +15,8 @@ type suspect struct {
 
 // Enter begins a section. What the client finds in it stays as it is until Leave, unless it is
 // changed in place. Before that it makes blocks usable that no reader can see any more; it waits
-// for readers only if the client has freed more than a quarter of a chunk that they may see.
+// for readers only if the client has freed more than a quarter of a chunk that they may see. It makes
+// a Put and a Get in one doorbell, and those that give blocks to the pool. Enter in a section panics.
 func (h *Heap) Enter() error {
 	if h.inside {
 		panic("remote: Enter in a section")
@@ -42,8 +43,8 @@ func (h *Heap) Enter() error {
 	return nil
 }
 
-// Leave ends a section. All reads of it have been flushed. ErrExpired says that what they found may be
-// garbage.
+// Leave ends a section. The caller has flushed all reads of it. ErrExpired says that what they found
+// may be garbage. It makes a Put, which the next Flush completes. Leave outside a section panics.
 func (h *Heap) Leave() error {
 	if !h.inside {
 		panic("remote: Leave outside a section")

@@ -136,11 +136,13 @@ func (h *Heap) kindOf(ref Ref, words int) int {
 	return k
 }
 
-// Alloc gives a block of at least so many Plain words. The error wraps ErrFull or is the
-// transport's.
+// Alloc gives a block of at least so many Plain words. It makes no remote operation while the client
+// has one of the size; else it takes a list of the pool, or half a chunk of fresh memory. The block
+// holds what the last user has left there. The error wraps ErrFull, ErrConfig for a size that no class
+// has, or is the transport's.
 func (h *Heap) Alloc(words int) (Ref, error) { return h.alloc(&h.plain, words) }
 
-// AllocFar gives a block of at least so many Far words (Config.FarWords).
+// AllocFar gives a block of at least so many Far words (Config.FarWords). All else is as for Alloc.
 func (h *Heap) AllocFar(words int) (Ref, error) { return h.alloc(&h.far, words) }
 
 func (h *Heap) alloc(p *part, words int) (Ref, error) {
@@ -163,7 +165,7 @@ func (h *Heap) alloc(p *part, words int) (Ref, error) {
 
 // Free gives a block back that Alloc or AllocFar gave for so many words, to any client. No client
 // can find it any more: what led to it has been changed and flushed. Sections that began before may
-// still read it.
+// still read it. It makes no remote operation.
 func (h *Heap) Free(ref Ref, words int) {
 	k := h.kindOf(ref, words)
 	h.limbo = append(h.limbo, waiting{ref: ref, kind: k})

@@ -138,7 +138,9 @@ func (s *Store) Objects() int { return s.cfg.Objects }
 func (s *Store) OwnersDied() int64 { return s.died }
 
 // Get appends the object to dst, and returns its version. An object that is absent has no bytes and
-// there is false; its version is that of the Delete, 0 if it was never set.
+// there is false; its version is that of the Delete, 0 if it was never set. Beside the lock's
+// operations it takes one round trip if sizes are fixed, else two. An error wraps ErrTorn,
+// lock.ErrLeaseLost, another error of the lock, or one of the transport. id out of range panics.
 func (s *Store) Get(ctx context.Context, id int, dst []byte) (value []byte, version int64, there bool, err error) {
 	if err := s.lock(ctx, id, lock.Shared); err != nil {
 		return dst, 0, false, err
@@ -155,7 +157,10 @@ func (s *Store) Get(ctx context.Context, id int, dst []byte) (value []byte, vers
 	return dst, version, there, nil
 }
 
-// Set writes the object, and returns its version.
+// Set writes the object, and returns its version. It is complete when Set returns: a Get that begins
+// later, of any client, finds this value or a later one. An error wraps ErrConfig for a value that is
+// too long, remote.ErrFull, an error of the lock, or one of the transport. With lock.ErrLeaseLost the
+// object may be set or not. The package comment has the cost.
 func (s *Store) Set(ctx context.Context, id int, value []byte) (version int64, err error) {
 	most := s.cfg.Most
 	if s.cfg.Fixed > 0 {
@@ -175,7 +180,7 @@ func (s *Store) Set(ctx context.Context, id int, value []byte) (version int64, e
 	return version, s.unlock(id, lock.Exclusive, err)
 }
 
-// Delete makes the object absent, and reports whether it was there.
+// Delete makes the object absent, and reports whether it was there. Errors are those of Set.
 func (s *Store) Delete(ctx context.Context, id int) (there bool, err error) {
 	if err := s.lock(ctx, id, lock.Exclusive); err != nil {
 		return false, err

@@ -40,8 +40,8 @@ func (p *Process) Close() error {
 	return p.n.close()
 }
 
-// Join makes a client, in a free slot of the first memory node. The slot is free again when the
-// client leaves, or its process ends in any way.
+// Join makes a client, in a free slot of the first memory node; ErrFull says that there is none. The
+// slot is free again when the client leaves, or its process ends in any way.
 func (p *Process) Join() (*Client, error) {
 	r, err := p.n.controls[0].call(request{Call: callSlot}, controlLimit)
 	if err != nil {
