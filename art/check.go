@@ -21,7 +21,7 @@ type Shape struct {
 // symbol twice in a node or behind an unused slot, heads that do not meet, leaves that belong
 // elsewhere, values that are not their leaf's. It calls found, if not nil, for each key.
 func (t *Tree) Check(found func(key, value []byte)) (Shape, error) {
-	if err := t.enter(); err != nil {
+	if err := t.sections.Begin(); err != nil {
 		return Shape{}, err
 	}
 	s := Shape{}

@@ -128,10 +128,8 @@ type Tree struct {
 	write write   // of an update or a deletion
 	scan  scan
 
-	serial int64 // of the client's leaves
-	inside bool  // a section of the heap
-	began  int64 // when it began
-	left   int   // operations until it ends
+	serial   int64 // of the client's leaves
+	sections remote.Sections
 
 	// Misses counts nodes that were read since no copy had what was needed, and Stale copies that
 	// were no longer right.
@@ -177,7 +175,7 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 		raw: make([]int64, nodeWords+all), block: make([]int64, heap.Size(blockWords+words(cfg.MostValue))),
 		found:  found{words: make([]int64, readWords+max(shortKey, words(cfg.MostKey)))},
 		draft:  draft{leaf: make([]int64, leafWords+words(cfg.MostKey)), key: make([]byte, 0, cfg.MostKey)},
-		serial: int64(rma.Generation(c)) << 30,
+		serial: int64(rma.Generation(c)) << 30, sections: heap.Sections(cfg.Section),
 	}
 	t.write.t = t
 	return t, nil
@@ -200,43 +198,12 @@ func (t *Tree) begin(key []byte) error {
 	if len(key) > t.cfg.MostKey {
 		return fmt.Errorf("art: a key of %d bytes, want at most Config.MostKey, which is %d: %w", len(key), t.cfg.MostKey, ErrConfig)
 	}
-	return t.enter()
-}
-
-// enter begins an operation: in a section, which protects what it reads from being used again.
-func (t *Tree) enter() error {
-	now := t.c.Now()
-	if t.inside && (t.left == 0 || now-t.began > sectionLease/4) {
-		if err := t.Rest(); err != nil {
-			return err
-		}
-	}
-	if !t.inside {
-		if err := t.heap.Enter(); err != nil {
-			return err
-		}
-		t.inside, t.began, t.left = true, now, t.cfg.Section
-	}
-	t.left--
-	return nil
+	return t.sections.Begin()
 }
 
 // Rest is for a client that does nothing for a while: others can use blocks again that were
 // freed. The next operation ends it.
-func (t *Tree) Rest() error {
-	if !t.inside {
-		return nil
-	}
-	t.inside = false
-	err := t.heap.Leave()
-	if errors.Is(err, remote.ErrExpired) {
-		err = nil // between operations nothing that it has found is in use
-	}
-	return errors.Join(err, t.w.Flush(0)) // which completes it
-}
-
-// expired reports whether what the client reads may be used again already.
-func (t *Tree) expired() bool { return t.c.Now()-t.began > sectionLease }
+func (t *Tree) Rest() error { return t.sections.Rest() }
 
 // again begins an operation again, whose section lasted too long.
 func (t *Tree) again(key []byte) error { return errors.Join(t.Rest(), t.begin(key)) }

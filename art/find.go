@@ -84,7 +84,7 @@ func (t *Tree) find(key []byte) (bool, error) {
 			return false, err
 		}
 		there, err := t.decide(key)
-		if err != nil || !t.expired() {
+		if err != nil || !t.sections.Expired() {
 			return there, err
 		}
 		if err := t.again(key); err != nil {
@@ -223,7 +223,7 @@ func (t *Tree) search(key, dst []byte) ([]byte, bool, error) {
 		}
 		v, err := value(b, f.id)
 		switch {
-		case t.expired():
+		case t.sections.Expired():
 			if err := t.again(key); err != nil {
 				return dst, false, err
 			}

@@ -41,7 +41,7 @@ func (t *Tree) Scan(from []byte, f func(key, value []byte) bool) error {
 	x := &t.scan
 	x.from, x.f, x.ended = append(x.from[:0], from...), f, false
 	for {
-		if err := t.enter(); err != nil {
+		if err := t.sections.Begin(); err != nil {
 			return err
 		}
 		x.left, x.n = passKeys, 0
@@ -49,7 +49,7 @@ func (t *Tree) Scan(from []byte, f func(key, value []byte) bool) error {
 		if err == nil {
 			err = t.flushBatch()
 		}
-		expired := t.expired()
+		expired := t.sections.Expired()
 		if expired || x.left <= 0 {
 			if err := t.Rest(); err != nil {
 				return err

@@ -41,8 +41,7 @@ func (s *Store) search(key int, dst []byte) ([]byte, bool, error) {
 		}
 		v, ok := value(key, b)
 		switch {
-		case s.expired():
-			s.left = 0
+		case s.sections.Expired():
 			if err := s.begin(key); err != nil {
 				return dst, false, err
 			}

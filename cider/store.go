@@ -23,9 +23,7 @@ type Store struct {
 	name  [8]byte // the key of the operation that is under way
 	write write   // the change that is under way
 
-	inside bool  // a section of the heap
-	began  int64 // when it began
-	left   int   // operations until it ends
+	sections remote.Sections
 }
 
 // New opens a store of no keys. Collective. Its only collective calls are Allocate. An error wraps
@@ -54,7 +52,7 @@ func New(c rma.Comm, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Sync: y, cfg: cfg, heap: heap, hosts: hosts, each: each, buf: make([]int64, heap.Size(most))}
+	s := &Store{Sync: y, cfg: cfg, heap: heap, hosts: hosts, each: each, buf: make([]int64, heap.Size(most)), sections: heap.Sections(cfg.Section)}
 	s.write.s = s
 	return s, nil
 }
@@ -78,38 +76,12 @@ func (s *Store) begin(key int) error {
 	if uint(key) >= uint(s.cfg.Keys) {
 		panic(fmt.Sprintf("cider: key %d of %d", key, s.cfg.Keys))
 	}
-	now := s.c.Now()
-	if s.inside && (s.left == 0 || now-s.began > sectionLease/4) {
-		if err := s.Rest(); err != nil {
-			return err
-		}
-	}
-	if !s.inside {
-		if err := s.heap.Enter(); err != nil {
-			return err
-		}
-		s.inside, s.began, s.left = true, now, s.cfg.Section
-	}
-	s.left--
-	return nil
+	return s.sections.Begin()
 }
 
 // Rest is for a client that does nothing for a while: others can use blocks again that were
 // freed. The next operation ends it.
-func (s *Store) Rest() error {
-	if !s.inside {
-		return nil
-	}
-	s.inside = false
-	err := s.heap.Leave()
-	if errors.Is(err, remote.ErrExpired) {
-		err = nil // between operations nothing that it has found is in use
-	}
-	return errors.Join(err, s.w.Flush(0)) // which completes it
-}
-
-// expired reports whether what the client reads may be used again already.
-func (s *Store) expired() bool { return s.c.Now()-s.began > sectionLease }
+func (s *Store) Rest() error { return s.sections.Rest() }
 
 // fill writes a block into s.buf and returns its words.
 func (s *Store) fill(key int, value []byte) ([]int64, error) {

@@ -232,8 +232,7 @@ func (t *Table) wait(hosts [2]int) error {
 
 // verify is the block of a slot, or errAgain if the client has to look again.
 func (t *Table) verify(im *image, i int, b []int64) ([]int64, error) {
-	if t.expired() {
-		t.left = 0
+	if t.sections.Expired() {
 		return nil, errAgain
 	}
 	if b = whole(b); b != nil {

@@ -32,9 +32,7 @@ type Table struct {
 	old                            []int64 // a bucket that is split
 	wrong                          int64   // the slot whose block was wrong at the last look
 
-	inside bool  // a section of the heap
-	began  int64 // when it began
-	left   int   // operations until it ends
+	sections remote.Sections
 
 	stats Stats
 }
@@ -75,6 +73,7 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 		sync: y, c: c, cfg: cfg, heap: heap, w: heap.Window(), hosts: hosts, initial: cfg.initialDepth(), width: cfg.slots + 1,
 		directoryAt: spec.Base(1), locksAt: spec.Base(2), blocksAt: spec.Base(len(regions) + 3),
 		depths: make([]uint8, cfg.Segments), buf: make([]int64, cfg.largest()), old: make([]int64, cfg.slots+1),
+		sections: heap.Sections(cfg.Section),
 	}
 	t.img.w, t.next.w = make([]int64, 4*t.width), make([]int64, 4*t.width)
 	for range reads {
@@ -98,46 +97,17 @@ func (t *Table) TableStats() Stats { return t.stats }
 func (t *Table) Usage() (remote.Usage, error) { return t.heap.Usage() }
 
 // begin begins an operation: in a section, which protects what it reads from being used again.
-func (t *Table) begin() error {
-	now := t.c.Now()
-	if t.inside && (t.left <= 0 || now-t.began > sectionLease/4) {
-		if err := t.Rest(); err != nil {
-			return err
-		}
-	}
-	if !t.inside {
-		if err := t.heap.Enter(); err != nil {
-			return err
-		}
-		t.inside, t.began, t.left = true, now, t.cfg.Section
-	}
-	t.left--
-	return nil
-}
+func (t *Table) begin() error { return t.sections.Begin() }
 
 // stay begins the section anew if it has expired, and only then: node-mates may wait for the client,
 // which would wait for memory.
 func (t *Table) stay() error {
-	if !t.expired() {
+	if !t.sections.Expired() {
 		return nil
 	}
-	t.left = 0
 	return t.begin()
 }
 
 // Rest is for a client that does nothing for a while: others can use blocks again that were
 // freed. The next operation ends it.
-func (t *Table) Rest() error {
-	if !t.inside {
-		return nil
-	}
-	t.inside = false
-	err := t.heap.Leave()
-	if errors.Is(err, remote.ErrExpired) {
-		err = nil // between operations nothing that it has found is in use
-	}
-	return errors.Join(err, t.w.Flush(0)) // which completes it
-}
-
-// expired reports whether what the client reads may be used again already.
-func (t *Table) expired() bool { return t.c.Now()-t.began > sectionLease }
+func (t *Table) Rest() error { return t.sections.Rest() }

@@ -24,8 +24,8 @@
 // A section, from Enter to Leave, protects what the client finds in it. A block that is freed
 // gets another use when all sections have ended that had begun before it was freed. So a reader
 // in a section may follow a pointer to a block that others replace and free meanwhile: it reads
-// what was there. One section may span many operations, and so costs little for each; while it
-// lasts, no block freed since can be used again.
+// what was there. One section may span many operations ([Heap.Sections]), and so costs little for
+// each; while it lasts, no block freed since can be used again.
 //
 // Alloc and Free may be called outside a section, if the block is reached in another way that
 // excludes its being freed, such as under a lock.
