@@ -34,7 +34,8 @@ func (t *Table) Promise(mode lock.Mode) lock.Promise {
 }
 
 // Idle checks that the rank has no part in a lock, and that the queues of its locks are empty:
-// those in its memory, or those of all memory nodes.
+// those in its memory, or those of all memory nodes. What a node has of a lock in a local lock that
+// is broken stays in the queue until another rank wants the lock.
 func (t *Table) Idle() error {
 	if t.busy != 0 {
 		return fmt.Errorf("declock: rank %d has a part in locks, in slots %b", t.c.Rank(), t.busy)
@@ -56,6 +57,9 @@ func (t *Table) Idle() error {
 				return err
 			}
 			if h.qsize.Get(v) != 0 || h.wcnt.Get(v) != 0 || h.rst.Get(v) != 0 {
+				if left, err := t.leftBroken(t.lockAt(host, disp)); left || err != nil {
+					return err
+				}
 				spec := t.locks.Spec()
 				word := spec.Word(disp)
 				return fmt.Errorf("declock: %s of host %d is %s, want an empty queue", spec.WordName(disp), host, word.Format(v))
@@ -63,4 +67,28 @@ func (t *Table) Idle() error {
 		}
 	}
 	return nil
+}
+
+// lockAt is the lock whose header is at a place of a host.
+func (t *Table) lockAt(host, disp int) int {
+	n := t.locks.Size()
+	return disp*n + (host-t.cfg.Home%n+n)%n
+}
+
+// leftBroken reports whether some node has a lock in a local lock that is broken.
+func (t *Table) leftBroken(id int) (bool, error) {
+	if t.near == nil {
+		return false, nil
+	}
+	for rank := range t.c.Size() {
+		held, ticket := t.near.Get(rank, t.localAt(id)+localHeld), t.near.Get(rank, t.localAt(id)+localTicket)
+		if err := t.near.Flush(rank); err != nil {
+			return false, reachable(err)
+		}
+		v := t.near.Value(held)
+		if heldHeld.Get(v) != 0 && heldLock.Get(v) == int64(id) && ticketBroken.Get(t.near.Value(ticket)) != 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }

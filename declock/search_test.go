@@ -135,6 +135,9 @@ func TestSearchHierarchy(t *testing.T) {
 		{"task-fair, leases", leases, params{"POLICY": "ts-tf", "VERSION": "2", "EPOCH": "2", "LEASE": "1us"}},
 		{"remote", timed, params{"POLICY": "remote"}},
 		{"local", timed, params{"POLICY": "local"}},
+		{"local, tries, no clock", check.Plan{Ranks: 4, Acquires: 3, Writers: check.Mixed, Tries: true}, params{"POLICY": "local"}},
+		{"phase-fair, slow ranks", check.Plan{Ranks: 2, Acquires: 4, Writers: check.Mixed, Seed: 1, Ticks: 100, MaxDelay: 1},
+			params{"POLICY": "ts-pf", "LEASE": "1us", "CAPACITY": "4"}},
 		{"bound", timed, params{"POLICY": "bound", "BOUND": "1"}},
 	} {
 		k.plan.Topology = machine(t, "node:2 core:2")
@@ -153,6 +156,7 @@ func TestSearchHierarchy(t *testing.T) {
 		bound int
 	}{
 		{"one node", check.Plan{Ranks: 2, Acquires: 2, Writers: 1}, "node:1 core:2", params{"POLICY": "local"}, sim.Unbounded},
+		{"one node, tries", check.Plan{Ranks: 2, Acquires: 2, Writers: 1, Tries: true}, "node:1 core:2", params{"POLICY": "local"}, sim.Unbounded},
 		{"one node, a mode each", check.Plan{Ranks: 3, Acquires: 1, Writers: 1}, "node:1 core:3", params{"POLICY": "bound"}, 2},
 		{"two nodes", check.Plan{Ranks: 4, Acquires: 1, Writers: 2}, "node:2 core:2", params{"POLICY": "local"}, 1},
 		{"2 and 1", check.Plan{Ranks: 3, Acquires: 1, Writers: 2}, "node:2 core:2", params{"POLICY": "local", "CAPACITY": "2"}, sim.Unbounded},

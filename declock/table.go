@@ -56,7 +56,8 @@ type member struct {
 	shares         bool  // in what the node has of the lock, or does for it
 	stamp          int64 // when the acquire began
 	remote         remote
-	guess          int // a rank that lived, and had a part in the lock, when this rank looked
+	turn           int64 // of the local lock, which a try has found in use; 0 if it looked at the header
+	guess          int   // a rank that lived, and had a part in the lock, when this rank looked
 }
 
 // Displacements in the window of the ranks, and in that of the locks: see New.

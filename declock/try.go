@@ -59,10 +59,19 @@ func (t *Table) poll(ctx context.Context, k *member) error {
 			}
 			last = -1
 		}
-		if err := t.locks.Backoff(k.home, k.disp, v, try); err != nil {
+		if err := t.backoff(k, v, try); err != nil {
 			return err
 		}
 	}
+}
+
+// backoff pauses until another try may succeed: until the header changes, or the local lock that
+// ranks of this node have in use.
+func (t *Table) backoff(k *member, v int64, try int) error {
+	if k.turn > 0 {
+		return t.near.Backoff(t.localRank(k.id), t.localAt(k.id)+localTurn, k.turn, try)
+	}
+	return t.locks.Backoff(k.home, k.disp, v, try)
 }
 
 // help is mend for a rank that is not in the queue.
@@ -86,7 +95,7 @@ func (t *Table) tryLocal(k *member) (got bool, v int64, err error) {
 	if err := t.beat(); err != nil {
 		return false, 0, err
 	}
-	k.alone, k.stamp = false, t.stamp()
+	k.alone, k.stamp, k.turn = false, t.stamp(), 0
 	r, ok, err := t.lockLocal(k.id)
 	if err != nil {
 		return false, 0, err
@@ -116,6 +125,8 @@ func (t *Table) tryLocal(k *member) (got bool, v int64, err error) {
 		if got, err = t.confirm(k); got || err != nil {
 			return got, 0, err
 		}
+	} else {
+		k.turn = r.ticket + 1
 	}
 	v, err = t.locks.GetFlush(k.home, k.disp)
 	return false, v, err
