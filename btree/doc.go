@@ -66,8 +66,13 @@
 //
 // The tree's own locks do not recover: a client that dies with one stops the writers of its
 // nodes. With a lock that recovers the others go on. A client that dies in a write may leave a
-// node half written: then all who need it get [ErrTorn]. One that dies in a split leaves the tree
-// right, with a longer way to the new node, or a node that is never used.
+// node half written: then all who need it get [ErrTorn]. One that dies in a split before that
+// write or after it leaves the tree right, with a node that is never used, or a longer way to it.
+//
+// Nothing mends a node that is half written, nor does Sherman; DecLock's section 4.6 recovers the
+// lock, and leaves the data to the application. What the words held before is lost with them: to
+// keep it, each Set would have to write its slot twice, the first time to a log. The other nodes
+// are as they were: a Scan up to the keys of that node finds them.
 //
 // # Where it differs from Sherman
 //

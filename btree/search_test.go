@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	_ "github.com/rmalock/rmalock/baseline"
-	_ "github.com/rmalock/rmalock/dslr"
+	"github.com/rmalock/rmalock/declock"
+	"github.com/rmalock/rmalock/dslr"
 	"github.com/rmalock/rmalock/internal/kvtest"
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/lock/locktest"
@@ -16,12 +17,9 @@ import (
 
 // small is a tree with nodes of three slots. locks is Vanilla, NH, or a lock by name.
 func small(c rma.Comm, locks string) (*Tree, lock.Table, error) {
-	cfg := Config{Node: minNode, Nodes: 32, NodeLocks: 2, Cache: NewCache(4)}
 	var table lock.Table
-	switch locks {
-	case Vanilla, NH:
-		cfg.Own = locks
-	default:
+	own := locks
+	if locks != Vanilla && locks != NH {
 		info, err := lock.Lookup(locks)
 		if err != nil {
 			return nil, nil, err
@@ -29,13 +27,20 @@ func small(c rma.Comm, locks string) (*Tree, lock.Table, error) {
 		if table, err = info.Open(c, 2, 0); err != nil {
 			return nil, nil, err
 		}
-		cfg.Locks = table
+		own = ""
 	}
+	t, err := smallOf(c, Config{Own: own, Locks: table})
+	return t, table, err
+}
+
+// smallOf is small with the locks of a Config.
+func smallOf(c rma.Comm, cfg Config) (*Tree, error) {
+	cfg.Node, cfg.Nodes, cfg.NodeLocks, cfg.Cache = minNode, 32, 2, NewCache(4)
 	t, err := New(c, cfg)
 	if err == nil {
 		t.tries = 1 // a second read may find the same
 	}
-	return t, table, err
+	return t, err
 }
 
 // asMap is a tree with its locks, which a search puts back together.
@@ -44,12 +49,42 @@ type asMap struct {
 	table lock.Table
 }
 
+// errNever says that the tree leads to a node that no client has written whole.
+var errNever = errors.New("the node was never whole")
+
+// torn tells the node that a dead client has left half written from one that never was whole.
+func (m asMap) torn(err error) error {
+	if errors.Is(err, ErrTorn) && m.buf[headerCheck] == 0 {
+		return fmt.Errorf("%w: %v", errNever, err)
+	}
+	return err
+}
+
+func (m asMap) Get(key int64) (value int64, there bool, err error) {
+	value, there, err = m.Tree.Get(key)
+	return value, there, m.torn(err)
+}
+
+func (m asMap) Set(key, value int64) error { return m.torn(m.Tree.Set(key, value)) }
+
+func (m asMap) Delete(key int64) (there bool, err error) {
+	there, err = m.Tree.Delete(key)
+	return there, m.torn(err)
+}
+
 // plan is a check of a small tree. loaded keys are there at first, with values of -1.
 func plan(locks string, nodes []int, loaded []int64) kvtest.Plan {
 	p := kvtest.Plan{Keys: []int64{1, 2, 3, 4, 5, 6}}
 	p.Search.Node, p.Search.MemoryNodes, p.Search.Ascending = nodes, 1, true
-	p.Open = func(c rma.Comm) (kvtest.Map, error) {
-		t, table, err := small(c, locks)
+	p.Open = opening(func(c rma.Comm) (*Tree, lock.Table, error) { return small(c, locks) }, loaded)
+	p.Rest = func(m kvtest.Map) error { return m.(asMap).Check(nil) }
+	return p
+}
+
+// opening opens a tree and loads keys.
+func opening(open func(c rma.Comm) (*Tree, lock.Table, error), loaded []int64) func(c rma.Comm) (kvtest.Map, error) {
+	return func(c rma.Comm) (kvtest.Map, error) {
+		t, table, err := open(c)
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +104,6 @@ func plan(locks string, nodes []int, loaded []int64) kvtest.Plan {
 		}
 		return asMap{t, table}, c.Barrier()
 	}
-	p.Rest = func(m kvtest.Map) error { return m.(asMap).Check(nil) }
-	return p
 }
 
 // look runs a search and fails the test if it finds something.
@@ -139,6 +172,114 @@ func TestSearchRandom(t *testing.T) {
 					look(t, p, s)
 				})
 			}
+		}
+	}
+}
+
+// recovering is a lock whose holders may die: their leases last 20 ticks, so that a client which is
+// slow hardly ever loses one.
+func recovering(c rma.Comm, name string) (lock.Table, error) {
+	const lease = 20 * sim.DefaultTickNs
+	if name == "declock" {
+		return declock.New(c, declock.Config{Locks: 2, Held: 1, Lease: lease})
+	}
+	return dslr.New(c, dslr.Config{Locks: 2, Lease: lease, BackoffFirst: -1, BackoffLast: -1})
+}
+
+// deaths is a check of a tree whose clients may die, with a script each or drawn operations.
+func deaths(locks string, loaded []int64, scripts []string, crashes int) kvtest.Plan {
+	p := plan(locks, []int{0, 1, 2}, nil)
+	p.Open = opening(func(c rma.Comm) (*Tree, lock.Table, error) {
+		table, err := recovering(c, locks)
+		if err != nil {
+			return nil, nil, err
+		}
+		t, err := smallOf(c, Config{Locks: table})
+		return t, table, err
+	}, loaded)
+	if p.Scripts = scripts; scripts == nil {
+		p.Calls, p.Seed, p.Ops, p.Search.Node = 5, 1, "sssdgr", []int{0, 0, 1, 1}
+	}
+	p.Search.Ascending, p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = false, 600, 1, crashes
+	p.GivesUp = func(err error) bool { return errors.Is(err, ErrTorn) || errors.Is(err, lock.ErrLeaseLost) }
+	return p
+}
+
+// TestSearchDeath: one or two clients die at any step, as they hold a lock, write, split or link a
+// node. The others go on. They find what a dead one has set, or what was there before, or that the
+// node is half written; the rest of the tree keeps its invariants.
+func TestSearchDeath(t *testing.T) {
+	for _, locks := range []string{"dslr", "declock"} {
+		for _, k := range []struct {
+			name    string
+			loaded  []int64
+			scripts []string
+			crashes int
+		}{
+			{"a leaf", []int64{10}, []string{"s1 s1 d1", "s1 g1 d1", "g1 g1 s1"}, 1},
+			{"splits", []int64{10, 20, 30}, []string{"s1 s3 g2", "s2 s4 g1", "g1 r1 s5"}, 1},
+			{"a tree", nil, nil, 2},
+		} {
+			p := deaths(locks, k.loaded, k.scripts, k.crashes)
+			for _, s := range []sim.Scheduler{sim.Random(1, 0, locktest.Draws(1500)), sim.PCT(1, 3, 0, locktest.Draws(1500))} {
+				t.Run(locks+"/"+k.name, func(t *testing.T) {
+					t.Parallel()
+					look(t, p, s)
+				})
+			}
+		}
+	}
+}
+
+// hasty is a Transport on which a client does not wait until a new node is complete.
+type hasty struct {
+	rma.Transport
+	node, pending *int
+}
+
+func (x hasty) Issue(o rma.Operation) {
+	*x.node, *x.pending = 0, *x.pending+1
+	if o.Kind == rma.KindPutBulk && len(o.Data) == minNode {
+		*x.node = 1
+	}
+	x.Transport.Issue(o)
+}
+
+func (x hasty) Flush(target int, r *rma.Results) (n int, err error) {
+	if *x.node == 1 {
+		return *x.pending, nil
+	}
+	*x.pending, err = x.Transport.Flush(target, r)
+	return *x.pending, err
+}
+
+// TestDeathMutant: the search finds a tree that leads to a node which a dead client has not completed.
+func TestDeathMutant(t *testing.T) {
+	p := deaths("dslr", []int64{10, 20, 30}, []string{"s1 s3 g2", "s2 s4 g1", "g1 g2 s5"}, 1)
+	whole := p.Open
+	p.Open = func(c rma.Comm) (kvtest.Map, error) {
+		m, err := whole(c)
+		if err == nil {
+			t := m.(asMap).Tree
+			t.w = rma.Decorate(t.w, func(t rma.Transport) rma.Transport { return hasty{t, new(int), new(int)} })
+			t.locks = &tableLocks{t.w, t.cfg.Locks}
+		}
+		return m, err
+	}
+	f := p.Run(sim.Random(1, 0, 2000)).Failure
+	if f == nil || !errors.Is(f, errNever) && !errors.Is(f, kvtest.ErrHistory) {
+		t.Fatalf("the search found %v, want %v", f, errNever)
+	}
+	t.Logf("%v, after %d executions", f, f.Execution)
+}
+
+// TestOwnLocksDoNotRecover: a client that dies with one of the tree's own locks stops the next one.
+func TestOwnLocksDoNotRecover(t *testing.T) {
+	for _, locks := range []string{NH, Vanilla} {
+		p := plan(locks, []int{0, 0}, []int64{10})
+		p.Scripts, p.Search.Crashes = []string{"s1", "s1"}, 1
+		if f := p.Run(sim.Exhaustive(1)).Failure; f == nil || !errors.Is(f, sim.ErrDeadlock) {
+			t.Errorf("%s: the search found %v, want a deadlock", locks, f)
 		}
 	}
 }
