@@ -97,3 +97,22 @@ func TestResetShare(t *testing.T) {
 		t.Errorf("%d resets, want 2 at least; %.5f %% of acquires began again, want %.5f at most", s.Resets, share, most)
 	}
 }
+
+// TestHandOverInside: section 6.3. With stamps and writers alone, a node of eight hands over inside in
+// two of five acquires at least, though the order between nodes is as TestOrder has it. By the
+// earliest stamp of the whole queue it was one in three (task-fair) and one in twelve.
+func TestHandOverInside(t *testing.T) {
+	const nodes, each, rounds = 8, 8, 40
+	var node []int
+	for rank := range nodes * each {
+		node = append(node, rank/each)
+	}
+	for _, policy := range []declock.Policy{declock.TaskFair, declock.PhaseFair} {
+		s := counts(t, declock.Config{Policy: policy, Capacity: nodes}, node, rounds, 1)
+		inside := 1 - float64(s.Waits)/(nodes*each*rounds)
+		t.Logf("policy %d: %.2f of the acquires are handed over inside a node", policy, inside)
+		if inside < 0.4 {
+			t.Errorf("policy %d: %.2f of the acquires are handed over inside a node, want 0.4 at least", policy, inside)
+		}
+	}
+}

@@ -35,7 +35,7 @@
 //	TURN     near   the same
 //	STATE    near   the same                         lock, state, holders, hand-overs
 //	QUEUE    near   the same                         first and last rank that waits
-//	HELD     near   the same                         the node has the lock; earliest remote stamp
+//	HELD     near   the same                         the node has the lock; a stamp of another node
 //	BEAT     near   the same                         when one that has it said last that it lives
 //	WANT     near   each rank, Held of them          mode, stamp, next in the list
 //	WAKE     near   each rank, Held of them          how a rank that waits goes on
@@ -68,7 +68,7 @@
 // The header has an epoch, which counts resets in place of counters at each client (section
 // 4.4), and a bit for deaths. Step 3 of a reset changes the header by CompareAndSwap. A reader
 // that leaves waits for entries in an order in which they come, and takes a newer one for a sign
-// that it is not asked. Entries that are overwritten are written again. docs/errata.md has the
-// reasons. A rank that waits resets the lock only if a rank of the queue has died, and not
+// that it is not asked. Entries that are overwritten are written again. A message has the stamp of the
+// next entry, and not the earliest of the queue. docs/errata.md has the reasons. A rank that waits resets the lock only if a rank of the queue has died, and not
 // after some time.
 package declock

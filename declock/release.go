@@ -111,7 +111,7 @@ func (t *Table) passReader(k *member, next, end, writers int64) error {
 		}
 		if writers--; writers == 0 {
 			if i == next { // case 4
-				return t.tell(k, e, t.earliest(k, next+1, end))
+				return t.tell(k, e, t.behind(k, next+1, end))
 			}
 			return nil
 		}
@@ -134,9 +134,9 @@ func (t *Table) passWriter(k *member, next, end int64) error {
 		}
 	}
 	if writer == next { // case 4
-		return t.tell(k, t.queue[t.header.slot(next)], t.earliest(k, next+1, end))
+		return t.tell(k, t.queue[t.header.slot(next)], t.behind(k, next+1, end))
 	}
-	behind := t.earliest(k, writer, end)
+	behind := t.behind(k, writer, end)
 	for i := next; i < writer; i++ { // case 5
 		e, how, err := t.look(k, i)
 		if how == lapped {
@@ -226,8 +226,8 @@ func (t *Table) tell(k *member, e int64, behind remote) error {
 	return t.sent()
 }
 
-// send issues a grant. sought: the entry is not in the queue. behind is the earliest stamp of the
-// ranks that wait on.
+// send issues a grant. sought: the entry is not in the queue. behind is the stamp of the rank
+// that comes next.
 func (t *Table) send(k *member, e int64, sought bool, behind remote) {
 	t.count(func(s *Stats) *int64 { return &s.Messages })
 	m := t.message(k, entryGeneration.Get(e))

@@ -8,7 +8,7 @@ import (
 // stampNs is the unit of timestamps: section 5.3.
 const stampNs = 1000
 
-// A remote is the earliest timestamp of ranks of other nodes that wait, if it is known.
+// A remote is the timestamp of a rank of another node that waits, if one is known.
 type remote struct {
 	stamp int64
 	known bool
@@ -56,6 +56,13 @@ func (t *Table) earliest(k *member, from, end int64) (r remote) {
 		}
 	}
 	return r
+}
+
+// behind is the stamp of the entry at an index, the first one that waits on after a grant. The text
+// of section 5.3 has the earliest stamp of the queue in a message, the public code this one: see
+// docs/errata.md.
+func (t *Table) behind(k *member, index, end int64) remote {
+	return t.earliest(k, index, min(index+1, end))
 }
 
 // prefetch reads the queue, and notes the earliest stamp in the local lock: section 5.3. If the lock
