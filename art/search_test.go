@@ -114,8 +114,9 @@ func look(t *testing.T, p kvtest.Plan, s sim.Scheduler) {
 	if f := r.Failure; f != nil {
 		t.Fatalf("%v\n%s", f, p.Trace(f.Schedule))
 	}
-	if r.Stats.OutOfTicks == r.Stats.Executions {
-		t.Error("every execution needs more ticks")
+	_, all := s.(*sim.ExhaustiveSearch)
+	if n := r.Stats.OutOfTicks; n > 0 && all && p.Search.Crashes == 0 || r.Stats.Executions == 0 {
+		t.Errorf("%d executions need more ticks", n) // a search of all schedules leaves none out
 	}
 	t.Logf("%d states, %d executions, %d out of ticks, longest %d", r.States, r.Stats.Executions+r.Stats.Cut, r.Stats.OutOfTicks, r.Stats.Longest)
 }
@@ -142,33 +143,34 @@ func TestSearch(t *testing.T) {
 		bound        int
 		size         int
 	}{
-		{"a leaf splits", optimistic, []string{"i1 g2", "i2 g1"}, nil, nil, 2, 0, 0, short},
-		{"a node grows", optimistic, []string{"i9 g10", "i10 g9"}, []int{0, 1}, nil, 2, 0, 0, short},
-		{"a row of nodes", optimistic, []string{"i5", "i6"}, nil, nil, 2, 0, 0, short},
-		{"a node above", optimistic, []string{"i4 g3", "i3 g4"}, []int{1, 2}, nil, 2, 0, 0, short},
-		{"two nodes above", optimistic, []string{"i7", "i8 d7"}, []int{5, 6}, nil, 2, 0, 0, short},
-		{"a leaf goes and splits", optimistic, []string{"i1 d1", "i2 g1"}, nil, nil, 2, 0, 0, short},
-		{"a leaf goes and comes", optimistic, []string{"i1 d1", "i1 g1"}, nil, nil, 2, 0, 0, short},
-		{"a leaf is used again", optimistic, []string{"i1 d1 i2", "g1 g1"}, nil, nil, 2, 0, 1, short},
-		{"a leaf moves", cider.Policy{Scheme: cider.Combining}, []string{"i1 u1", "i2 u1"}, nil, nil, 2, 0, 1, short},
+		{"a leaf splits", optimistic, []string{"i1 g2", "i2 g1"}, nil, nil, 1, 0, 0, short},
+		{"a node grows", optimistic, []string{"i9 g10", "i10 g9"}, []int{0, 1}, nil, 1, 0, 0, short},
+		{"a row of nodes", optimistic, []string{"i5", "i6"}, nil, nil, 1, 0, 0, short},
+		{"a node above", optimistic, []string{"i4 g3", "i3 g4"}, []int{1, 2}, nil, 1, 0, 0, short},
+		{"two nodes above", optimistic, []string{"i7", "i8 d7"}, []int{5, 6}, nil, 1, 0, 0, short},
+		{"a leaf goes and splits", optimistic, []string{"i1 d1", "i2 g1"}, nil, nil, 1, 0, 0, short},
+		{"a leaf goes and comes", optimistic, []string{"i1 d1", "i1 g1"}, nil, nil, 1, 0, 0, short},
+		{"a leaf is used again", optimistic, []string{"i1 d1 i2", "g1 g1"}, nil, nil, 1, 0, 1, short},
+		{"a leaf moves", cider.Policy{Scheme: cider.Combining}, []string{"i1 u1", "i2 u1"}, nil, nil, 1, 0, 0, short},
 
-		{"a leaf splits", optimistic, []string{"i1 g2", "i2 g1"}, nil, nil, 2, 0, sim.Unbounded, long},
-		{"a node grows", optimistic, []string{"i9 g10", "i10 g9"}, []int{0, 1}, nil, 2, 0, 1, long},
-		{"a node above", optimistic, []string{"i4 g3", "i3 g4"}, []int{1, 2}, nil, 2, 0, 1, long},
-		{"two nodes above", optimistic, []string{"i7 g8", "i8 d7"}, []int{5, 6}, nil, 2, 0, 0, long},
-		{"a leaf goes and splits", optimistic, []string{"i1 d1", "i2 g1"}, nil, nil, 2, 0, sim.Unbounded, long},
-		{"a leaf goes and comes", optimistic, []string{"i1 d1", "i1 g1"}, nil, nil, 2, 0, sim.Unbounded, long},
-		{"a leaf moves", cider.Policy{Scheme: cider.Combining}, []string{"i1 u1", "u1", "i2"}, nil, nil, 2, 0, 1, long},
+		{"a leaf splits", optimistic, []string{"i1 g2", "i2 g1"}, nil, nil, 1, 0, sim.Unbounded, long},
+		{"a node grows", optimistic, []string{"i9 g10", "i10 g9"}, []int{0, 1}, nil, 1, 0, 1, long},
+		{"a node above", optimistic, []string{"i4 g3", "i3 g4"}, []int{1, 2}, nil, 1, 0, 1, long},
+		{"two nodes above", optimistic, []string{"i7 g8", "i8 d7"}, []int{5, 6}, nil, 1, 0, 0, long},
+		{"a leaf goes and splits", optimistic, []string{"i1 d1", "i2 g1"}, nil, nil, 1, 0, sim.Unbounded, long},
+		{"a leaf goes and comes", optimistic, []string{"i1 d1", "i1 g1"}, nil, nil, 1, 0, sim.Unbounded, long},
+		{"a leaf moves", cider.Policy{Scheme: cider.Combining}, []string{"i1 u1", "i2 u1"}, nil, nil, 1, 0, 1, long},
+		{"a leaf moves", cider.Policy{Scheme: cider.Combining}, []string{"i1 u1", "u1", "i2"}, nil, nil, 1, 0, 1, long},
 		{"a death", optimistic, []string{"i1", "i2 g1"}, nil, nil, 4, 1, 0, long},
-		{"three grow a node", optimistic, []string{"i9 d10", "i10 g9", "i11 g10"}, []int{0, 1}, nil, 2, 0, 0, long},
-		{"three at a leaf", optimistic, []string{"i1 g2", "i2 d1", "s1 r0"}, nil, nil, 2, 0, 0, long},
+		{"three grow a node", optimistic, []string{"i9 d10", "i10 g9", "i11 g10"}, []int{0, 1}, nil, 1, 0, 0, long},
+		{"three at a leaf", optimistic, []string{"i1 g2", "i2 d1", "s1 r0"}, nil, nil, 1, 0, 0, long},
 
 		{"a death", optimistic, []string{"i1 d1", "i2 g1"}, nil, nil, 4, 1, 0, deep},
-		{"a row of nodes", optimistic, []string{"i5 g6", "i6 d5"}, nil, nil, 2, 0, 2, deep},
-		{"a node above", optimistic, []string{"i4 g3", "i3 g4"}, []int{1, 2}, nil, 2, 0, sim.Unbounded, deep},
-		{"two nodes above", optimistic, []string{"i7 g8", "i8 d7"}, []int{5, 6}, nil, 2, 0, 2, deep},
-		{"three grow a node", optimistic, []string{"i9 d10", "i10 g9", "i11 g10"}, []int{0, 1}, nil, 2, 0, 1, deep},
-		{"three at a leaf", optimistic, []string{"i1 g2", "i2 d1", "s1 r0"}, nil, nil, 2, 0, 1, deep},
+		{"a row of nodes", optimistic, []string{"i5 g6", "i6 d5"}, nil, nil, 1, 0, 2, deep},
+		{"a node above", optimistic, []string{"i4 g3", "i3 g4"}, []int{1, 2}, nil, 1, 0, sim.Unbounded, deep},
+		{"two nodes above", optimistic, []string{"i7 g8", "i8 d7"}, []int{5, 6}, nil, 1, 0, 2, deep},
+		{"three grow a node", optimistic, []string{"i9 d10", "i10 g9", "i11 g10"}, []int{0, 1}, nil, 1, 0, 1, deep},
+		{"three at a leaf", optimistic, []string{"i1 g2", "i2 d1", "s1 r0"}, nil, nil, 1, 0, 1, deep},
 	} {
 		t.Run(fmt.Sprintf("%s, %v, %v, %d deaths, %d preemptions", k.name, k.policy.Scheme, k.scripts, k.crashes, k.bound), func(t *testing.T) {
 			switch {

@@ -94,8 +94,9 @@ func look(t *testing.T, p kvtest.Plan, s sim.Scheduler) {
 	if f := r.Failure; f != nil {
 		t.Fatalf("%v\n%s", f, p.Trace(f.Schedule))
 	}
-	if r.Stats.OutOfTicks == r.Stats.Executions {
-		t.Error("every execution needs more ticks")
+	_, all := s.(*sim.ExhaustiveSearch)
+	if n := r.Stats.OutOfTicks; n > 0 && all && p.Search.Crashes == 0 || r.Stats.Executions == 0 {
+		t.Errorf("%d executions need more ticks", n) // a search of all schedules leaves none out
 	}
 	t.Logf("%d states, %d executions, %d out of ticks, longest %d", r.States, r.Stats.Executions+r.Stats.Cut, r.Stats.OutOfTicks, r.Stats.Longest)
 }
@@ -122,33 +123,33 @@ func TestSearch(t *testing.T) {
 		bound   int
 		size    int
 	}{
-		{"two inserts", cider.Optimistic, nil, []string{"i%a", "i%a"}, 2, 0, 1, short},
-		{"two inserts", cider.Optimistic, nil, []string{"i%a", "i%a"}, 2, 0, 3, deep},
-		{"three inserts", cider.Optimistic, nil, []string{"i%a", "i%a", "i%a"}, 2, 0, 1, long},
-		{"all operations", cider.Optimistic, nil, []string{"i%a d%a", "u%a g%a"}, 2, 0, 2, short},
-		{"inserts and deletes", cider.Optimistic, nil, []string{"i%a d%a", "i%a g%a"}, 2, 0, 1, short},
-		{"inserts and deletes", cider.Optimistic, nil, []string{"i%a d%a", "i%a g%a"}, 2, 0, 2, long},
-		{"all operations", cider.Combining, nil, []string{"i%a d%a", "u%a g%a"}, 2, 0, 1, short},
-		{"inserts into two slots", cider.Optimistic, goes[1:], []string{"i%a", "d%b i%a"}, 2, 0, 2, short},
-		{"inserts into two slots", cider.Optimistic, goes[1:], []string{"i%a g%a", "d%b i%a"}, 2, 0, 3, long},
+		{"two inserts", cider.Optimistic, nil, []string{"i%a", "i%a"}, 1, 0, 1, short},
+		{"two inserts", cider.Optimistic, nil, []string{"i%a", "i%a"}, 1, 0, 3, deep},
+		{"three inserts", cider.Optimistic, nil, []string{"i%a", "i%a", "i%a"}, 1, 0, 1, long},
+		{"all operations", cider.Optimistic, nil, []string{"i%a d%a", "u%a g%a"}, 1, 0, 2, short},
+		{"inserts and deletes", cider.Optimistic, nil, []string{"i%a d%a", "i%a g%a"}, 1, 0, 1, short},
+		{"inserts and deletes", cider.Optimistic, nil, []string{"i%a d%a", "i%a g%a"}, 1, 0, 2, long},
+		{"all operations", cider.Combining, nil, []string{"i%a d%a", "u%a g%a"}, 1, 0, 1, short},
+		{"inserts into two slots", cider.Optimistic, goes[1:], []string{"i%a", "d%b i%a"}, 1, 0, 1, short},
+		{"inserts into two slots", cider.Optimistic, goes[1:], []string{"i%a g%a", "d%b i%a"}, 1, 0, 3, long},
 		{"insert, one dies", cider.Optimistic, nil, []string{"i%a", "i%a g%a"}, 1, 1, 0, short},
-		{"split, one dies", cider.Optimistic, full, []string{"i%b", "u%a i%b"}, 1, 1, 0, short},
+		{"split, one dies", cider.Optimistic, full, []string{"i%b", "u%a i%b"}, 1, 1, 0, long},
 		{"insert, one dies", cider.Optimistic, nil, []string{"i%a", "i%a g%a"}, 1, 1, 1, deep},
 		{"split, one dies", cider.Optimistic, full, []string{"i%b", "u%a i%b"}, 1, 1, 1, deep},
 		{"split, one dies", cider.Combining, full, []string{"i%b", "u%a i%b"}, 5, 1, 0, deep},
-		{"three, a split", cider.Combining, full, []string{"i%b", "u%a", "d%a"}, 2, 0, 0, long},
-		{"three, a split", cider.Combining, full, []string{"i%b", "u%a", "d%a"}, 2, 0, 1, deep},
+		{"three, a split", cider.Combining, full, []string{"i%b", "u%a", "d%a"}, 1, 0, 0, long},
+		{"three, a split", cider.Combining, full, []string{"i%b", "u%a", "d%a"}, 1, 0, 1, deep},
 		{"three, two each, a split", cider.Cider, full, []string{"i%b u%b", "u%a d%a", "d%a i%a"}, 1, 0, 0, long},
-		{"three, two each, a split", cider.Cider, full, []string{"i%b u%b", "u%a d%a", "d%a i%a"}, 2, 0, 1, deep},
+		{"three, two each, a split", cider.Cider, full, []string{"i%b u%b", "u%a d%a", "d%a i%a"}, 1, 0, 1, deep},
 		{"three, two each", cider.Combining, nil, []string{"i%a u%b", "i%b d%a", "u%a g%b"}, 1, 0, 0, long},
-		{"three, two each", cider.Combining, nil, []string{"i%a u%b", "i%b d%a", "u%a g%b"}, 2, 0, 1, deep},
-		{"split and search", cider.Optimistic, full, []string{"i%b", "g%a g%a"}, 2, 0, 1, short},
-		{"split and search", cider.Optimistic, full, []string{"i%b", "g%a g%a"}, 2, 0, 2, long},
-		{"split and update", cider.Optimistic, full, []string{"i%b", "u%a g%a"}, 2, 0, 1, short},
-		{"split and update", cider.Optimistic, full, []string{"i%b", "u%a g%a"}, 2, 0, 2, deep},
-		{"split and delete", cider.Optimistic, full, []string{"i%b", "d%a i%a"}, 2, 0, 1, short},
-		{"split and update", cider.Combining, full, []string{"i%b", "u%a g%a"}, 2, 0, 1, short},
-		{"split and delete", cider.Combining, full, []string{"i%b", "d%a i%a"}, 2, 0, 1, long},
+		{"three, two each", cider.Combining, nil, []string{"i%a u%b", "i%b d%a", "u%a g%b"}, 1, 0, 1, deep},
+		{"split and search", cider.Optimistic, full, []string{"i%b", "g%a g%a"}, 1, 0, 1, short},
+		{"split and search", cider.Optimistic, full, []string{"i%b", "g%a g%a"}, 1, 0, 2, long},
+		{"split and update", cider.Optimistic, full, []string{"i%b", "u%a g%a"}, 1, 0, 1, short},
+		{"split and update", cider.Optimistic, full, []string{"i%b", "u%a g%a"}, 1, 0, 2, deep},
+		{"split and delete", cider.Optimistic, full, []string{"i%b", "d%a i%a"}, 1, 0, 1, short},
+		{"split and update", cider.Combining, full, []string{"i%b", "u%a g%a"}, 1, 0, 1, short},
+		{"split and delete", cider.Combining, full, []string{"i%b", "d%a i%a"}, 1, 0, 1, long},
 	} {
 		t.Run(fmt.Sprintf("%s, %v, %d", k.name, k.scheme, k.bound), func(t *testing.T) {
 			switch {

@@ -169,7 +169,7 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 		}
 		for i, k := range scripts[rank] {
 			home(i)
-			s.Sleep(1) // other ranks may come first
+			s.Sleep(0) // other ranks may come first
 			s.Effect(s.Visible)
 			if err := perform(h, s, m, k, p.Keys); p.gaveUp(err) {
 				break
