@@ -59,9 +59,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		if failed.reports {
 			fmt.Fprintf(stderr, "rmalock: %s\n", message(err))
 		}
-		if errors.Is(err, lock.ErrConfig) {
-			return exitUsage // a lock refused a parameter once it knew the job
-		}
 		return exitFailed
 	}
 	if isReporter() {
@@ -83,8 +80,8 @@ func (o *output) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// A failure is an error of the job, with exit status 1, or 2 if a lock refused its parameters. All
-// other errors are wrong command lines, with exit status 2.
+// A failure is an error of the job, with exit status 1: a lock refuses parameters once it knows the
+// job. All other errors are wrong command lines, with exit status 2.
 type failure struct {
 	err     error
 	reports bool // this process writes the message

@@ -229,6 +229,20 @@ func TestManual(t *testing.T) {
 	}
 }
 
+// TestRefusedParameters: a lock refuses a parameter when the job is there, with exit status 1.
+func TestRefusedParameters(t *testing.T) {
+	for _, c := range []struct{ lock, says string }{
+		{"rmamcs:TL=0", `TL is "0": entry 1 is 0`},
+		{"dslr:LEASE=-1s", `LEASE is "-1s": want a time`},
+		{"shiftlock:K=x", `K is "x": want a whole number from 1 on`},
+		{"declock:POLICY=x", "want none, ts-tf, ts-pf"},
+	} {
+		t.Run(c.lock, func(t *testing.T) {
+			rmalock(t, "bench", "--backend", "inproc", "--ranks", "1", "--lock", c.lock).bad(t, 1, c.says)
+		})
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	all := locks(t)
 	for _, c := range []struct {
@@ -243,10 +257,6 @@ func TestUsageErrors(t *testing.T) {
 		{"bench --duration 1", []string{`--duration is "1", want a time such as 10ms`}},
 		{"dht --seed -1", []string{`--seed is "-1", want a whole number from 0 on`}},
 		{"bench --lock rmarw:TL=1,2", []string{`--lock has "2"`, "TL=20/50"}},
-		{"bench --lock rmamcs:TL=0", []string{`TL is "0": entry 1 is 0`}},
-		{"bench --lock dslr:LEASE=-1s", []string{`LEASE is "-1s": want a time`}},
-		{"bench --lock shiftlock:K=x", []string{`K is "x": want a whole number from 1 on`}},
-		{"bench --lock declock:POLICY=x", []string{"want none, ts-tf, ts-pf"}},
 		{"store --size 0", []string{"--size is 0 bytes"}},
 		{"kv --objects 0", []string{"--objects is 0"}},
 		{"bench --lock nonsense", append(all, `"nonsense"`)},
