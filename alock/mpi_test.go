@@ -37,10 +37,10 @@ var sharings = []sharing{
 	{"1,000 locks, one rank of two takes no remote ones, the other 10 %", 1000, true, 10},
 }
 
-// TestTableOverHosts: the lock table of section 6 in real jobs, two ranks on each of four hosts. Each
-// lock guards a counter at its home, and the sum of all is exact. How many acquires a second the ranks make, by turns with
-// D-MCS, depends on the machine and is logged. RMALOCK_ROUNDS is the number of turns, of half a
-// second each.
+// TestTableOverHosts: the lock table of section 6 in real jobs, two ranks on each of four hosts.
+// Each lock guards a counter at its home, and the sum of all is exact. How many acquires a second
+// the ranks make, by turns with D-MCS, depends on the machine and is logged. RMALOCK_ROUNDS is the
+// number of turns, of half a second each.
 func TestTableOverHosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -117,8 +117,8 @@ func compare(tree *Tree, want map[string]string, from string) error {
 	return errors.Join(err, wrong, bad)
 }
 
-// accounts compares the words that the heap has given out with those of the tree and what its only client
-// has in hand.
+// accounts compares the words that the heap has given out with those of the tree and what its only
+// client has in hand.
 func accounts(tree *Tree) error {
 	shape, err := tree.Check(nil)
 	if err != nil {

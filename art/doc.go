@@ -6,8 +6,8 @@
 //
 // as section 5.3.2 of CIDER (package cider) uses it. Keys have 0 to [MaxKey] bytes and values up to
 // [MaxValue]. Inner nodes are changed in place by CompareAndSwap, without locks. A key has a leaf,
-// with the pointer to its value; how clients that change one key meet is a scheme of package
-// cider.
+// with the pointer to its value. A scheme of package cider says how clients that change one key
+// meet.
 //
 // # Words
 //
@@ -24,18 +24,17 @@
 //	value    plain  each key      ID of the leaf, checksum, bytes of the value, value
 //
 // The root is at host 0, other blocks are of package remote. A symbol is a byte of a key, or its
-// end, so that a key may begin with another one. All keys of a node are the same before depth, and
-// the slots go by the symbol there. A node whose keys have more than six bytes in common that
-// its parent does not tell apart has a row of nodes above it, six bytes and a symbol each.
+// end, so that a key may begin with another one. All keys of a node are equal before depth, and the
+// symbol there chooses the slot. Where keys share more than six bytes below their parent, a row of
+// nodes leads to their node, six bytes and a symbol each.
 //
 // # Nodes
 //
 // A node has 4, 16, 48 or 257 slots: it grows by a block with more, to which EXTENT leads, and
 // whose first slot is used already. So a slot never moves, and nothing is frozen. SMART gives each
 // node the room for all slots at once. A slot is used for the first time only by a client that has
-// seen all slots before it used by other symbols. It keeps its symbol for good. So of two
-// clients that add one symbol both choose the same slot, and one of them finds what the other has
-// written.
+// seen all slots before it used by other symbols. It keeps its symbol for good. So two clients that
+// add one symbol choose the same slot, and one of them finds what the other has written.
 //
 // A slot with a leaf becomes one with a node when a second key comes there, and one with a node
 // gets a node between when a key differs in the bytes of its head. Both are one CompareAndSwap to a new
@@ -44,10 +43,10 @@
 //
 // # Leaves
 //
-// A leaf is where the clients of a key meet: LOCK, EPOCH and POINTER are a slot of package cider. The leaf does
-// not move while its key is there, whatever becomes of the slot that leads to it. So clients that
-// queue at a key do not notice that a node grows or splits. A leaf has one key: an update
-// that stands for another is of the same key.
+// A leaf is where the clients of a key meet: LOCK, EPOCH and POINTER are a slot of package cider.
+// The leaf does not move while its key is there, whatever becomes of the slot that leads to it. So
+// clients that queue at a key do not notice that a node grows or splits. A leaf has one key: an
+// update that stands for another is of the same key.
 //
 // A deletion empties POINTER, for good. Then the client takes the leaf's ID away, takes the leaf
 // out of its slot, and frees it. An insert that finds a dead leaf puts a new one into its
@@ -74,16 +73,14 @@
 //	Scan                      a GetBulk for each node, and for 16 leaves two round trips
 //
 // Operations between semicolons are one round trip. Each node that has no copy costs one, two where
-// it has extents that are not known. A leaf that is found for the first time by a copy costs a Get
-// beside. A key of more than 32 bytes costs a GetBulk more. A section costs what package remote
-// says.
+// it has extents that are not known. A leaf that a copy leads to for the first time costs one Get
+// more. A key of more than 32 bytes costs a GetBulk more. A section costs what package remote says.
 //
 // # What is promised
 //
 // Operations on a key are linearizable, whatever dies: an insert takes effect with the
-// CompareAndSwap of a slot, an update and a deletion with that of POINTER. Of a Scan each key is
-// a Search of its own. An operation ends unless others are faster again and again: each failure is another
-// one's success.
+// CompareAndSwap of a slot, an update and a deletion with that of POINTER. Of a Scan each key is a
+// Search of its own. An operation is lock-free: it fails only where another one succeeds.
 //
 // A client stops for less than ten seconds in the middle of an operation: that is the lease of its
 // sections.

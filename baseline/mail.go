@@ -121,7 +121,7 @@ func (m *mail) flush() error {
 	return m.w.FlushAll()
 }
 
-// wait waits until somebody has rung, or has taken a message after which one waits.
+// wait waits until a rank has rung the bell, or has taken a message that the caller waits for.
 func (m *mail) wait() error {
 	me := m.c.Rank()
 	rung := rma.Wait{Target: me, Disp: 2 * m.n, Cond: rma.NotEqual(m.bell)}

@@ -19,10 +19,10 @@ import (
 //	LOCK  far    the home: memory node or rank  rank and turn of the last writer; requests of readers since
 //
 // A writer swaps itself and a number, its turn, for what the word holds, and 0 for the readers. If
-// there was a writer it asks that one for the lock, if there were readers alone it asks the
-// lock's server. A reader adds 1; if there is a writer it asks that one. Who was asked grants the
-// lock when it has released it, and those readers that it let in have left; the server does so
-// for readers that met no writer.
+// there was a writer it asks that one for the lock, if there were readers alone it asks the lock's
+// server. A reader adds 1; if there is a writer it asks that one. The rank that was asked grants
+// the lock when it has released it and the readers that it let in have left. The server does so for
+// readers that met no writer.
 //
 // 1+1 remote operations exclusively and 1+0 shared, and a message for the release of a reader.
 // A rank that waits sends a message and gets one. A message is a Put of the message and one of a

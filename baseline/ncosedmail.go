@@ -27,7 +27,7 @@ const (
 	mailStop            // no rank does
 )
 
-// A record is a writer's turn: what it owes to those who asked it.
+// A record is a writer's turn: what it owes to the ranks that asked it.
 type record struct {
 	id       int
 	turn     int64

@@ -15,9 +15,9 @@ import (
 //	BELL    plain  each server   the rank that asked last, and the number of its request
 //	ANSWER  plain  each rank     the number of the request that is answered, and the answer
 //
-// To ask is a Put of SLOT and then one of BELL, which a server awaits: it then looks at all
-// slots at once, and takes the requests among them in turn. The Put of BELL has the form of a bulk of one word, so that a simulator that prices the
-// window's Puts as messages prices a request as one.
+// To ask is a Put of SLOT and then one of BELL, which a server awaits: it then looks at all slots
+// at once, and takes the requests among them in turn. The Put of BELL has the form of a bulk of one
+// word, so that a simulator that prices the window's Puts as messages prices a request as one.
 type requests struct {
 	c       rma.Comm
 	w       *rma.Window

@@ -60,9 +60,9 @@ type Config struct {
 	// begin. 0 is a closed loop: a rank begins a visit when the one before has ended.
 	Rate float64
 
-	// Acquires of each rank, in mode clients visits, warm-up included. If neither is set it is 100,000 in mode
-	// lb, as in the paper, 1,000 in mode dht, and otherwise Duration is 1 s; in virtual
-	// time see Virtual.
+	// Acquires of each rank, in mode clients visits, warm-up included. If neither is set it is
+	// 100,000 in mode lb, as in the paper, 1,000 in mode dht, and otherwise Duration is 1 s; in
+	// virtual time see Virtual.
 	Acquires int
 
 	// Locks in the table; each acquire takes one of them at random, in mode clients as

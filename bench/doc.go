@@ -30,14 +30,13 @@
 // rank is left waiting; the ranks' shares then show how fair the lock is. With a
 // number of acquires per rank the shares are equal by construction.
 //
-// A latency is the time in Lock plus the time in Unlock, without the work in
-// between. In mode latency it is measured over batches of up to 1000 acquires,
-// because reading a clock costs more than an uncontended acquire, and the
-// quantiles are those of the batch means. In the other modes single acquires are
-// sampled: as many as keep the cost of the clock near 2 % of a usual one, and at least one in
-// 128; each stands for the acquires up to the rank's next sample. A sample contains one reading of the clock (two in sob and wcsb). The mean is
-// that of the samples, but in modes latency and lb that of all acquires: the time
-// that the ranks worked, divided by their acquires.
+// A latency is the time in Lock plus the time in Unlock, without the work in between. In mode
+// latency it is measured over batches of up to 1000 acquires, because reading a clock costs more
+// than an uncontended acquire, and the quantiles are those of the batch means. In the other modes
+// single acquires are sampled: as many as keep the cost of the clock near 2 % of a usual one, and
+// at least one in 128; each stands for the acquires up to the rank's next sample. A sample contains
+// one reading of the clock (two in sob and wcsb). The mean is that of the samples, but in modes
+// latency and lb that of all acquires: the time that the ranks worked, divided by their acquires.
 //
 // Operations per acquire come from a short pass of the same workload on a second
 // table of locks whose windows are counted (rma/hook), after the timed one, so

@@ -7,7 +7,8 @@ import (
 	"github.com/rmalock/rmalock/bench"
 )
 
-// TestRounds: a ratio is that of a round, not of medians of different moments. The time inside is a median.
+// TestRounds: a ratio is that of a round, not of medians of different moments. The time inside is a
+// median.
 func TestRounds(t *testing.T) {
 	var results []*bench.Result
 	for seed, moment := range []float64{1, 10, 2, 5, 4} { // "slow" has half of what "fast" has in each round

@@ -108,8 +108,8 @@ func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
 	return res
 }
 
-// gather fills in what follows from the acquires, the span, the busy time, the time in
-// critical sections, the visits and the aborts of each rank, the first six of per words in sums, and from
+// gather fills in what follows from the acquires, the span, the busy time, the time in critical
+// sections, the visits and the aborts of each rank, the first six of per words in sums, and from
 // the samples. In mode clients these are by rank and by lock, otherwise together. timed says that
 // each rank stopped by its clock: there the rates of mode clients are sums of the ranks' own.
 func (r *Result) gather(sums []int64, per int, byRank []samples, all samples, byLock lockSamples, timed bool) {

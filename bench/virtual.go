@@ -158,7 +158,8 @@ func (v Virtual) Run(cfg Config) (*Result, error) {
 	return res, nil
 }
 
-// Validate reports what is wrong with a job, its topology and machine excepted. An error wraps ErrConfig.
+// Validate reports what is wrong with a job, its topology and machine excepted. An error wraps
+// ErrConfig.
 func (v *Virtual) Validate() error {
 	switch {
 	case v.MemoryNodes < 0:

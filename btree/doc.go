@@ -22,31 +22,31 @@
 //
 // # Torn reads
 //
-// Words of a read may be of different times. Sherman's two versions at the ends of a node, and of an entry,
-// rest on a network card that reads in the order of addresses. Here each slot has a checksum of its
-// words, its place and the node's version, and the header has one of its own. A write
-// of a slot changes its three words. A split writes the whole node, with the next version, so
+// Words of a read may be of different times. Sherman's two versions at the ends of a node, and of
+// an entry, rest on a network card that reads in the order of addresses. Here each slot has a
+// checksum of its words, its place and the node's version, and the header has one of its own. A
+// write of a slot changes its three words. A split writes the whole node, with the next version, so
 // that no slot of the old one goes with the new header, nor the reverse. A reader takes the words
-// if all checksums hold. Each slot is then as it was at some moment of the read, and all are of
-// one version. A key is in one node of a version, so the answer was right at one moment.
-// A reader that finds a node torn eight times takes its lock, and so ends whatever writers do.
+// if all checksums hold. Each slot is then as it was at some moment of the read, and all are of one
+// version. A key is in one node of a version, so the answer was right at one moment. A reader that
+// finds a node torn eight times takes its lock, and so ends whatever writers do.
 //
 // # Splits
 //
-// The upper half of a full node goes to a new node, complete before the old one leads to it as
-// its SIBLING. Then the parent gets the new node's least key. Until that, and where a client has an
-// old copy of an inner node, a search goes right until the fences cover its key
-// (P. L. Lehman, S. B. Yao: Efficient locking for concurrent operations on B-trees, TODS 1981). Nodes never merge and are never
-// freed: a Delete empties a slot, as Sherman's.
+// The upper half of a full node goes to a new node, complete before the old one leads to it as its
+// SIBLING. Then the parent gets the new node's least key. Until that, and where a client has an old
+// copy of an inner node, a search goes right until the fences cover its key (P. L. Lehman, S. B.
+// Yao: Efficient locking for concurrent operations on B-trees, TODS 1981). Nodes never merge and
+// are never freed: a Delete empties a slot, as Sherman's.
 //
 // # Locks
 //
-// Any lock.Table of this module, with a lock for each hash of a node's name; or the tree's own:
-// "vanilla" is Sherman's hierarchy, tickets among the clients of a compute node and a
-// CompareAndSwap of one of them, handed over at most eight times in a row; "nh" is the
-// CompareAndSwap alone. With the tree's own locks a write and the release are one doorbell, with a
-// Fence between them. Those of a Table lie in another window, which no Fence orders: there the
-// write is complete before the Unlock.
+// Any lock.Table of this module, with a lock for each hash of a node's name; or the tree's own.
+// "vanilla" is Sherman's hierarchy: tickets among the clients of a compute node, and a
+// CompareAndSwap by one of them. The lock is handed over at most eight times in a row. "nh" is the
+// CompareAndSwap alone. docs/locks/sherman.md has the steps and a picture. With the tree's own
+// locks a write and the release are one doorbell, with a Fence between them. Those of a Table lie
+// in another window, which no Fence orders: there the write is complete before the Unlock.
 //
 // # Cost in remote operations
 //

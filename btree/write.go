@@ -57,9 +57,9 @@ func (t *Tree) insert(ref remote.Ref, level int, p pair) error {
 	return t.link(level+1, up)
 }
 
-// split moves the upper half of the node in t.buf, with a pair more, to a new node on its right. It returns the new
-// node and its least key, for the parent. The new node is complete before the old one leads to
-// it; the unlock completes the old one.
+// split moves the upper half of the node in t.buf, with a pair more, to a new node on its right. It
+// returns the new node and its least key, for the parent. The new node is complete before the old
+// one leads to it; the unlock completes the old one.
 func (t *Tree) split(ref remote.Ref, level int, p pair) (up pair, err error) {
 	n := t.buf
 	all := append(n.pairs(t.sorted), p)

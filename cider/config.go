@@ -100,14 +100,14 @@ type Policy struct {
 	HotnessThreshold, InitialCredit, Factor int
 	// Hot is the number of keys of which credits are kept, 8 bytes each; 0 means 4096.
 	Hot int
-	// Share is the number of clients of a node that have their credits in common, as section 4.3
-	// says; 1 means that each has its own, as in the paper's code, and 0 those of Local, or all.
+	// Share is the number of clients of a node that share their credits (section 4.3). With 1 each
+	// client has its own, as in the paper's code. 0 means those of Local, or all.
 	Share int
 	// Local is the number of clients of a node that combine updates of one key, and delegate
-	// searches, before any remote operation (section 3.1); the paper has 4. 0 means none.
+	// searches, before any remote operation (section 3.1). 0 means none; the paper has 4.
 	Local int
-	// LocalKeys is the number of keys of which a group of them does so at a time, 16 bytes each; 0
-	// means 1024.
+	// LocalKeys is the number of keys that a group of Local clients combines at a time, 16 bytes
+	// each; 0 means 1024.
 	LocalKeys int
 	// BackoffFirst and BackoffLast bound the pause of Spin, in nanoseconds; 0 means 2 us and
 	// 2,048 us. BackoffLast less than 0 leaves the pause to the backend.

@@ -6,9 +6,9 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// The clients of a node, in groups of Policy.Share, keep Algorithm 1's two maps together: a table of
-// words in the memory of one of them, which all change by CompareAndSwap. A key has one place; one
-// that is not there has no credits and no record.
+// The clients of a node, in groups of Policy.Share, share Algorithm 1's two maps. They are a table
+// of words in the memory of one client, which all change by CompareAndSwap. A key has one place;
+// one that is not there has no credits and no record.
 
 // The fields of a HEAT: 4 bytes of them for a key, as in section 4.6, and a part of its hash.
 var (

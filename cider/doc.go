@@ -1,37 +1,37 @@
-// Package cider is a key-value store on memory nodes whose updates are combined across clients, as
-// in CIDER (cider), a framework that boosts memory-disaggregated key-value stores by pessimistic
-// synchronization.
+// Package cider is a key-value store on memory nodes whose updates of one key are combined across
+// clients. It follows CIDER (cider), a framework of pessimistic synchronization for
+// memory-disaggregated key-value stores.
 //
 // In the code An:m is Algorithm n, line m, of cider. Where text and public code
 // (FSX21asf/cider, f570c31) differ, the text is built.
 //
 // A [Sync] synchronises changes of slots, which any index owns. The index here, [Store], is the
-// pointer array of section 5: key k has a pointer, which leads to a block of package remote with
-// the key, a checksum and the value. A search reads both. An update writes a new block and changes
-// the pointer by CompareAndSwap. How clients that update one key meet is the [Scheme]: O-SYNC, a
-// spin lock, ShiftLock's queue of writers, or that with the two parts of cider.
+// pointer array of section 5. Key k has a pointer, which leads to a block of package remote. The
+// block has the key, a checksum and the value. A search reads both. An update writes a new block
+// and changes the pointer by CompareAndSwap. How clients that update one key meet is the [Scheme]:
+// O-SYNC, a spin lock, ShiftLock's queue of writers, or that with the two parts of cider.
 //
 // # Global write combining (4.2)
 //
-// Clients that update a key queue at its lock. The one whose turn it is, and that sees another one
-// behind, coordinates: it has the last of the queue execute. That one writes its value, and the
-// answer goes along the queue: its update stands for all before it, which are inside their
-// calls too, and the last writer wins. Inserts stay out of the queue. A deletion is the last of
-// its queue: it makes the lock's version one more, which rejects later updates, and then the
-// pointer's.
+// Clients that update a key queue at its lock. The client whose turn it is, and that sees another
+// one behind, coordinates: it has the last of the queue execute. The executor writes its value, and
+// the answer goes along the queue. Its update stands for all before it, which are inside their
+// calls too: the last writer wins. Inserts stay out of the queue. A deletion is the last of its
+// queue. It raises the lock's version, which rejects later updates, and then the pointer's.
 //
 // # Contention-aware synchronisation (4.3)
 //
-// A client updates a key optimistically until two updates in a row needed two CompareAndSwaps
-// more; then through the queue for 36 times. An executor that stood for more than itself adds 2
-// to that credit, one that was alone halves it. The clients of a node keep these credits together.
+// A client updates a key optimistically until two updates in a row needed two retries of their
+// CompareAndSwap or more. Then the key has a credit of 36 updates through the queue. An executor
+// that stood for more than itself adds 2 to the credit, and one that was alone halves it. The
+// clients of a node share these credits.
 //
 // # Local write combining and read delegation (3.1)
 //
 // With Policy.Local the clients of a node, in groups, meet before any remote operation. The first
 // that updates a key works alone. Those that come meanwhile wait; then the last of them works for
-// all, with its own value. The same for searches, whose result the others copy. A client that
-// has waited for six leases goes on alone: a node-mate that dies costs that time, and no more.
+// all, with its own value. Searches do the same, and the others copy the result. A client that has
+// waited for six leases goes on alone: a node-mate that dies delays it by that time.
 //
 // # Words
 //
@@ -72,7 +72,7 @@
 // Operations on a key are linearizable, whatever dies: every change is a CompareAndSwap of the
 // pointer, and an answer is only passed on after one that won. When a queue has stood still for
 // three leases a client that waits empties it (4.6), and the lock gets the pointer's version. With
-// Spin nobody takes a dead holder's lock.
+// Spin no client takes over a dead holder's lock.
 //
 // A client stops for less than ten seconds in the middle of an operation: that is the lease of
 // its sections. A death loses what package remote says: at most 32 blocks for each operation of
@@ -92,7 +92,7 @@
 // value. Here a client's value stays its own, since one that comes late into a shared buffer is
 // written twice (docs/errata.md).
 //
-// Deletions of a slot are counted to 16. A client that stops, between its look at the pointer and
-// its entry into the queue, while 16 deletions and inserts pass, takes the new key for the old one.
-// In the array that is the same key, so it does no harm.
+// Deletions of a slot are counted to 16. A client may stop between its read of the pointer and its
+// entry into the queue. If 16 deletions and inserts pass meanwhile, it takes the new key for the
+// old one. In the array that is the same key, so it does no harm.
 package cider

@@ -14,8 +14,8 @@ import (
 // work for all below. So an answer comes from an operation that lies inside the calls of all
 // that it is for.
 //
-// No client depends on another one's life: one that waits for too long goes on alone, which is
-// right at any time, since nobody writes its value for it.
+// No client depends on another one's life: one that waits for too long goes on alone. That is right
+// at any time, since no other client writes its value.
 
 // Words of a client's mail inside its node.
 const (

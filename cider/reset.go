@@ -66,8 +66,8 @@ func (s *Sync) reset(q *entry, lock int64) error {
 }
 
 // rejected is a change whose version the lock has no more: a deletion is in the queue. The key is
-// absent when the pointer shows it, and not before: the paper answers at once, and a search by
-// the same client would still find the key.
+// absent when the pointer shows it, and not before. The paper answers at once, and a search by the
+// same client would still find the key.
 func (s *Sync) rejected(q *entry) (Became, error) {
 	host, at := q.at.Host, q.at.Pointer
 	t, err := s.w.GetFlush(host, q.at.Lock)

@@ -15,9 +15,9 @@ type Slot struct {
 	Lock    int    // where its LOCK and EPOCH are: LockWords, of this slot alone, and zero at first
 	Key     uint64 // the key's number, or a hash of it: credits go by it
 	Marks   int64  // bits of the pointer that an empty slot keeps, as Next has returned them
-	// Moves says that the deletion takes the key to another slot: it stands for no other client's
-	// update, since there is no moment before it at which that one could have been. Those that wait
-	// get Again.
+	// Moves says that the deletion takes the key to another slot. It stands for no other client's
+	// update, since no moment before it is one at which that update could take effect. Clients that
+	// wait get Again.
 	Moves bool
 }
 
@@ -25,8 +25,8 @@ type Slot struct {
 func (at *Slot) empty(p int64) bool { return Empty(p &^ at.Marks) }
 
 // Version is the field of a pointer, and of LOCK, that counts deletions. The other bits of a
-// pointer are the index's; all of them 0, but Slot.Marks, is an empty slot. To fill an empty slot the index makes
-// a CompareAndSwap that leaves the version as it is.
+// pointer are the index's; all of them 0, but Slot.Marks, is an empty slot. To fill an empty slot
+// the index makes a CompareAndSwap that leaves the version as it is.
 var Version = rma.Field{Name: "version", Shift: 0, Bits: 4, Wraps: true}
 
 // Empty reports whether a pointer leads to no block.
@@ -148,10 +148,10 @@ func (s *Sync) Stats() Stats {
 	return st
 }
 
-// JoinUpdate is for an index to call before it updates a key, and after it has entered a section
-// of its memory: a client that waits for memory must not have node-mates wait for it. With Policy.Local it reports done if
-// the update of a node-mate stands for this one, and whether the key is there. If not done, the
-// index updates the key and calls LeaveUpdate.
+// JoinUpdate is what an index calls before it updates a key. It has then entered a section of its memory,
+// as node-mates must not wait for a client that waits for memory. With Policy.Local done says that
+// the update of a node-mate stands for this one, and there whether the key is there. If not done,
+// the index updates the key and calls LeaveUpdate.
 func (s *Sync) JoinUpdate(key []byte) (there, done bool, err error) {
 	if s.local == nil {
 		return false, false, nil

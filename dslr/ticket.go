@@ -41,8 +41,8 @@ func (t *Table) drawn(k *ticket, prev int64) {
 	k.ownDied = l.died.Get(prev) != 0
 }
 
-// served reports whether the ticket is served in v (A2:5 to A2:10). A value of later: it is
-// served still, and nobody has passed it over.
+// served reports whether the ticket is served in v (A2:5 to A2:10). A later value also says that no
+// rank has passed it over.
 func (k *ticket) served(v int64) bool { return v&k.mask == k.want && v&k.mask2 >= k.least }
 
 // passedOver reports whether the ticket will never be served (A2:3). A shared ticket looks at

@@ -87,8 +87,8 @@ func (t *Table) help(im *image, d int) error {
 	return nil
 }
 
-// finish splits all buckets of a segment of depth d, whoever began it, and then says so in the
-// directory. It needs no lease: whatever is done already stays as it is.
+// finish splits all buckets of a segment of depth d, whichever client began it, and then says so in
+// the directory. It needs no lease: what is done already stays as it is.
 func (t *Table) finish(segment, d int) error {
 	for b := range t.cfg.Groups * groupBuckets {
 		if err := t.begin(); err != nil { // the section may become old

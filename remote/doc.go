@@ -77,12 +77,12 @@
 //
 // # Death
 //
-// What a dead client had in hand is lost: at most Config.Chunk words (the rest of its half
-// chunk, its lists, and blocks that it freed; half a chunk more with FarWords), and beyond it what it freed or allocated in
-// its last section. A client that frees faster than epochs advance waits in Enter, at most some
-// leases, so that this holds. Nothing else waits for a dead client. Its operations that are
-// still on the way when its lease ends must have taken effect by then; verbs and MPI see to that
-// where their time-outs are shorter than the lease.
+// What a dead client had in hand is lost: at most Config.Chunk words (the rest of its half chunk,
+// its lists, and blocks that it freed; half a chunk more with FarWords), and beyond it what it
+// freed or allocated in its last section. A client that frees faster than epochs advance waits in
+// Enter, at most some leases, so that this holds. Nothing else waits for a dead client. Its
+// operations that are still on the way when its lease ends must have taken effect by then; verbs
+// and MPI see to that where their time-outs are shorter than the lease.
 //
 // Epochs are those of K. Fraser: Practical lock-freedom, 2004, section 5.2.3, with the leases
 // and the lists of a client that may die.

@@ -19,8 +19,8 @@ const (
 	// its clock.
 	ReleaseByAdd Release = iota
 	// ReleaseByCAS is a CompareAndSwap of a reader, and one more for each rank that comes or goes
-	// meanwhile; a writer looks at the lock by a Get and a CompareAndSwap before it enters. It is
-	// safe however long a rank is stopped.
+	// meanwhile. A writer reads the lock by a Get and a CompareAndSwap before it enters. It is safe
+	// however long a rank is stopped.
 	ReleaseByCAS
 )
 

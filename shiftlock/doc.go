@@ -3,15 +3,15 @@
 //	J. Gao, Q. Wang, J. Shu: ShiftLock: Mitigate One-sided RDMA Lock Contention via Handover.
 //	FAST 2025 (shiftlock).
 //
-// The text is not followed by line: what is built is the protocol of the authors' public code
-// (github.com/thustorage/shiftlock, bb73bf4, src/shiftlock/mod.rs), in words of 8 bytes where the
-// code has 16. Names of its functions are in the comments.
+// It is the protocol of the authors' public code (github.com/thustorage/shiftlock, bb73bf4,
+// src/shiftlock/mod.rs), and not that of the text. Words have 8 bytes where the code has 16. Names
+// of its functions are in the comments.
 //
-// A writer makes itself the tail of the lock's word. If there was a tail before, it names itself
-// to that writer by a message, and gets the lock from it by a message: the lock's home sees no
-// operation of a hand-over. A reader counts itself in, and is inside unless there is a tail; then
-// it reads the word until a writer flips its mode. That is a writer with no other behind it, or
-// the K'th in a row. The writer after a flip waits until the readers have left that were let in.
+// A writer makes itself the tail of the lock's word. If there was a tail before, it names itself to
+// that writer by a message, and gets the lock from it by another. A hand-over makes no operation at
+// the lock's home. A reader counts itself in, and is inside unless there is a tail; then it reads
+// the word until a writer flips its mode. That is a writer with no other behind it, or the K'th in
+// a row. The writer after a flip waits until the readers have left that were let in.
 //
 // # Words
 //
@@ -39,11 +39,11 @@
 //
 // # Leases and death
 //
-// A holder has a lease. When rel and era have stood still for three, a rank that waits resets the
-// lock: the next era has no tail and no readers, and all that waited begin again. With other
-// locks of the table held they get lock.ErrGiveWay first. A holder that was taken for dead gets
-// lock.ErrLeaseLost, and the next one after a writer lock.ErrOwnerDied. A rank that only tries,
-// as one whose context can end, takes no rank for dead.
+// A holder has a lease. When rel and era have stood still for three leases, a waiter resets the
+// lock. The next era has no tail and no readers, and all waiters begin again. With other locks of
+// the table held they get lock.ErrGiveWay first. A holder that was taken for dead gets
+// lock.ErrLeaseLost, and the next one after a writer lock.ErrOwnerDied. A rank that only tries, as
+// one whose context can end, takes no rank for dead.
 //
 // rel stands still while writers hand the lock over. So a hand-over says how old rel is at most,
 // and a writer that gets the lock late makes rel move before it enters. That age is known but for
@@ -52,7 +52,7 @@
 //
 // # Where it differs from the code
 //
-// Of the ways to have 8 bytes this is the one with all in one word (variant A; others have the
-// tail, or the readers that have left, in a second one). rel has 20 bits, and eras are counted apart. Messages name lock,
-// era and generation. docs/errata.md says what the code lacks, with schedules.
+// This is variant A of the ways to have 8 bytes, with all in one word. Others have the tail, or the
+// readers that have left, in a second word. rel has 20 bits, and eras are counted apart. Messages
+// name lock, era and generation. docs/errata.md says what the code lacks, with schedules.
 package shiftlock

@@ -7,11 +7,11 @@ import (
 	"github.com/rmalock/rmalock/rma"
 )
 
-// Promise says that a reader is passed by K writers at most after it has counted itself in; and
-// a writer, once it is in the queue, by each other rank once as a writer, and as a reader once
-// for each K of these and twice more. Readers pass readers without a bound. With leases these
-// bounds hold until the lock is reset: then all ranks that wait begin again. As a reset may
-// follow from what was before a rank came, a Promise of such a table names no bound.
+// Promise says that a reader is passed by K writers at most after it has counted itself in. A
+// writer in the queue is passed by each other rank once as a writer. It is passed by each rank as a
+// reader once for each K of these writers, and twice more. Readers pass readers without a bound.
+// With leases these bounds hold until the lock is reset: then all ranks that wait begin again. As a
+// reset may follow from what was before a rank came, a Promise of such a table names no bound.
 func (t *Table) Promise(m lock.Mode) lock.Promise {
 	p := lock.Promise{Bypass: lock.Unbounded, Acquire: 1, Release: 1}
 	if m == lock.Exclusive {

@@ -41,9 +41,9 @@ func (t *Table) leave(p *place) error {
 	return err
 }
 
-// depart counts a reader out, and reports whether it was still in. Within its time it does so
-// by FetchAndOp: the lock is not reset before the operation has taken effect. After that the
-// word may be of another era, in which nobody has counted it.
+// depart counts a reader out, and reports whether it was still in. Within its time it does so by
+// FetchAndOp: the lock is not reset before the operation has taken effect. After that the word may
+// be of another era, in which the reader is not counted.
 func (t *Table) depart(p *place) (bool, error) {
 	v := p.word
 	if t.cfg.Release == ReleaseByAdd && !t.late(p) {
@@ -63,7 +63,7 @@ func (t *Table) depart(p *place) (bool, error) {
 	return false, nil
 }
 
-// takeBack undoes a reader's departure in an era in which nobody has counted it.
+// takeBack undoes a reader's departure in an era in which the reader is not counted.
 func (t *Table) takeBack(p *place, v int64) error {
 	for was := v; sameEra(v, was); {
 		found, err := t.w.CompareAndSwapFlush(v-leaves, v, p.home, p.disp)

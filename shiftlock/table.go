@@ -80,9 +80,10 @@ func (t *Table) Hosts() rma.Hosts { return t.w.Spec().Hosts }
 // Home is the host whose memory holds the lock's word.
 func (t *Table) Home(id int) int { return (t.cfg.Home + id) % t.w.Size() }
 
-// Lock takes lock id. Beside the errors of lock.Table it returns lock.ErrOwnerDied, with
-// which the caller holds the lock, and lock.ErrGiveWay if the lock was reset while the caller
-// waited and held other locks of the table: then a deadlock is likely.
+// Lock takes lock id. Beside the errors of lock.Table it returns lock.ErrOwnerDied, with which the
+// caller holds the lock. It returns lock.ErrGiveWay if the lock was reset while the caller waited
+// and held other locks of the table: then a deadlock is likely. The package comment has the cost,
+// Promise the fairness.
 func (t *Table) Lock(ctx context.Context, id int, m lock.Mode) error {
 	p, err := t.claim(id, m)
 	if err != nil {

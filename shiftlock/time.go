@@ -2,7 +2,7 @@ package shiftlock
 
 import "github.com/rmalock/rmalock/rma"
 
-// patience is the number of leases for which a lock that nobody releases is waited for.
+// patience is the number of leases that a waiter waits for a lock that no rank releases.
 const patience = 3
 
 // leases reports whether ranks are taken for dead.

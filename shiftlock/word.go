@@ -30,8 +30,8 @@ var leaves = rel.One() - rdr.One()
 
 func fields() []rma.Field { return []rma.Field{rel, era, died, tail, rdr, mode} }
 
-// flipped is a word that lets the readers in that wait in v. Whoever flips it holds the lock as a
-// writer, and has repaired what a dead one left.
+// flipped is a word that lets the readers in that wait in v. The rank that flips it holds the lock
+// as a writer, and has repaired what a dead writer left.
 func flipped(v int64) int64 {
 	return died.With(v^mode.One()+rel.One(), 0)
 }

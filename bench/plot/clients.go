@@ -28,8 +28,9 @@ func (k task) String() string {
 }
 
 // addClients takes runs of mode clients into figures, up to four for each task: throughput by
-// ranks, unless there are several tasks with one number of ranks each, and, of the runs with the most ranks, the distribution functions of latency, of the time in
-// Lock of the busiest lock, and of the ranks' shares.
+// ranks, unless there are several tasks with one number of ranks each, and, of the runs with the
+// most ranks, the distribution functions of latency, of the time in Lock of the busiest lock, and
+// of the ranks' shares.
 func (d *drawing) addClients(results []*bench.Result) {
 	var tasks []task
 	for _, r := range results {

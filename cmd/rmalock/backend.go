@@ -133,9 +133,9 @@ func (b *backend) check(cmd *cobra.Command, more ...string) error {
 // error. A launcher kills the remaining processes when one fails.
 const reportTime = 500 * time.Millisecond
 
-// job runs f on all ranks but memory nodes, at which it serves. Its error is a *failure that one process of the job reports.
-// Rank 0 reports an error that f returns at all ranks, as after rma.Agree. The mpi backend
-// reports an error of some ranks alone, and ends the job.
+// job runs f on all ranks but memory nodes, at which it serves. Its error is a *failure that one
+// process of the job reports. Rank 0 reports an error that f returns at all ranks, as after
+// rma.Agree. The mpi backend reports an error of some ranks alone, and ends the job.
 func (b *backend) job(f func(rma.Comm) error) error {
 	// The first rank of this process that fails has the cause; the others may only see that
 	// a peer is gone.

@@ -283,8 +283,8 @@ func (o *benchOptions) measure(c rma.Comm, cfg bench.Config) (res *bench.Result,
 	return res, err
 }
 
-// inJob makes all runs in one job of several processes. Rank 0 has the store: it knows which runs exist, and
-// writes the results.
+// inJob makes all runs in one job of several processes. Rank 0 has the store: it knows which runs
+// exist, and writes the results.
 func (o *benchOptions) inJob(out io.Writer, points []bench.Point) error {
 	return o.backend.job(func(c rma.Comm) error {
 		first := c.Rank() == 0

@@ -170,8 +170,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestWidth: the help of a command fits a screen of 45 lines, the program's one of 60, and no line of it, of the
-// topics and of tables has more than 100 columns.
+// TestWidth: the help of a command fits a screen of 45 lines, the program's one of 60, and no line
+// of it, of the topics and of tables has more than 100 columns.
 func TestWidth(t *testing.T) {
 	for _, args := range []string{
 		"--help", "topo --help", "dht --help", "bench --help", "tune --help", "check --help", "locks --help", "version --help", "completion --help", "demo --help",

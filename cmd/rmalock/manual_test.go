@@ -12,8 +12,8 @@ import (
 
 var request = regexp.MustCompile(`^\.(TH|SH|nf$|fi$)`)
 
-// TestManualPages: there is a page for each command and topic of the help, with its flags, and no line of
-// a text is taken for a request.
+// TestManualPages: there is a page for each command and topic of the help, with its flags, and no
+// line of a text is taken for a request.
 func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man")
 	o := rmalock(t, "man", dir)

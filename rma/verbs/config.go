@@ -37,8 +37,8 @@ type Config struct {
 }
 
 // FromEnvironment reads a Config from RMALOCK_MN (see FindMemoryNodes), RMALOCK_TOKEN_FILE,
-// RMALOCK_DEVICE and RMALOCK_PATIENCE (a time as 2s). The processes are those of the launcher, mpirun or srun; RMALOCK_PROCESS
-// (index/number) and RMALOCK_JOB tell them where there is none.
+// RMALOCK_DEVICE and RMALOCK_PATIENCE (a time as 2s). The processes are those of the launcher,
+// mpirun or srun; RMALOCK_PROCESS (index/number) and RMALOCK_JOB tell them where there is none.
 func FromEnvironment() (Config, error) {
 	c := Config{Device: os.Getenv("RMALOCK_DEVICE")}
 	var err error

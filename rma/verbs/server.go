@@ -163,8 +163,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
-// maxKnocking bounds the connections that have not shown the token. One more ends the oldest,
-// so that strangers who say nothing keep no peer out.
+// maxKnocking bounds the connections that have not shown the token. One more ends the oldest, so
+// that connections that send nothing keep no peer out.
 const (
 	maxKnocking = 512
 	helloLimit  = 3 * time.Second
