@@ -243,3 +243,46 @@ func TestSearchLoneDeaths(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchDeath: one rank dies at any step. The others go on until the lock has recovered, for as
+// many leases as it takes: ticks that must come are free, early ones count as preemptions do.
+func TestSearchDeath(t *testing.T) {
+	for _, k := range []struct {
+		on         string
+		p          params
+		writers    []int
+		bound      int
+		long, deep bool // for test-all, for check-deep
+	}{
+		{"", nil, []int{3, 2, 1, 0}, 0, false, false},
+		{"node:2 core:2", params{"POLICY": "local"}, []int{3, 2, 1, 0}, 0, true, false},
+		{"node:2 core:2", params{"POLICY": "ts-tf", "STAMP": "3"}, []int{3, 2, 1, 0}, 0, true, false},
+		{"node:2 core:2", params{"POLICY": "ts-pf", "STAMP": "3"}, []int{2, 1}, 0, true, false},
+		{"", nil, []int{3, 2, 1, 0}, 1, false, true},
+		{"node:2 core:2", params{"POLICY": "local"}, []int{3, 2, 1, 0}, 1, false, true},
+		{"node:2 core:2", params{"POLICY": "ts-tf", "STAMP": "3"}, []int{2}, 1, false, true},
+	} {
+		for _, writers := range k.writers {
+			t.Run(fmt.Sprintf("%s %v, %d writers, %d preemptions", k.on, k.p, writers, k.bound), func(t *testing.T) {
+				if locktest.Quick() && k.long || k.deep && !locktest.Deep() {
+					t.Skip("takes minutes; see test-all and check-deep")
+				}
+				plan := check.Plan{Ranks: 3, Acquires: 1, Writers: writers, Ticks: 100, Crashes: 1, MaxDelay: 1}
+				if k.on != "" {
+					plan.Topology = machine(t, k.on)
+				}
+				p := params{"LEASE": "1us", "CAPACITY": "4"}
+				for name, value := range k.p {
+					p[name] = value
+				}
+				x := sim.Exhaustive(k.bound)
+				x.TicksCount = true
+				r := search(t, plan, p, x)
+				if !r.Whole || r.Stats.OutOfTicks > 0 {
+					t.Errorf("whole: %v; in %d executions ranks wait for ever", r.Whole, r.Stats.OutOfTicks)
+				}
+				t.Logf("%d states", r.States)
+			})
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 //
 // With a bound on preemptions of 0 or more, a schedule may leave a rank that could continue
 // at most so often; then all orders are explored. Ticks, deaths, successors and operations
-// of the dead are no preemptions.
+// of the dead are no preemptions. With TicksCount a tick that need not come yet is one.
 //
 // At most 64 steps can come next. Sleep sets hold steps of the first 8 ranks, of the first 7
 // pending operations of each. With up to 4 ranks they hold ticks, deaths, limits and
@@ -36,9 +36,12 @@ type ExhaustiveSearch struct {
 	begun  bool
 	state  *State
 	Limit  int64 // executions after which the search gives up; 0 for none
-	Left   bool  // the search gave up
-	runs   int64
-	ranks  int
+	// TicksCount has a tick before which other steps could come count for the bound on preemptions,
+	// so that ranks wait for as many leases as they must, and the clock is early a few times.
+	TicksCount bool
+	Left       bool // the search gave up
+	runs       int64
+	ranks      int
 }
 
 // frame is a state of the present execution.
@@ -204,17 +207,20 @@ func (a *Step) shares(b *Step) bool {
 func (x *ExhaustiveSearch) bounded(f *frame, s *State) {
 	if s.Depth > 0 {
 		p := &x.frames[s.Depth-1]
-		f.used = p.used + int32(preempts(p.steps, p.choice, int(p.last)))
+		f.used = p.used + int32(x.preempts(p.steps, p.choice, int(p.last)))
 	}
 	for i := range f.steps {
-		if int(f.used)+preempts(f.steps, i, s.Last) > x.bound {
+		if int(f.used)+x.preempts(f.steps, i, s.Last) > x.bound {
 			f.open &^= 1 << i
 		}
 	}
 }
 
-// preempts is 1 if step i leaves a rank that could continue.
-func preempts(steps []Step, i, last int) int {
+// preempts is 1 if step i leaves a rank that could continue, or is an early tick that counts.
+func (x *ExhaustiveSearch) preempts(steps []Step, i, last int) int {
+	if x.TicksCount && steps[i].Kind == StepTick && !steps[i].Must {
+		return 1
+	}
 	if steps[i].Kind <= StepLimit && steps[i].Rank != last && goesOn(steps, last) {
 		return 1
 	}

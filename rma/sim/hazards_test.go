@@ -223,6 +223,31 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestTicksCount: with a bound that counts ticks the clock is early as often as the bound says, and
+// ticks that must come are free.
+func TestTicksCount(t *testing.T) {
+	reads := func(job *sim.Comm, w *rma.Window, saw func(...int64)) error {
+		start := job.Now()
+		if err := w.PutFlush(1, 0, 0); err != nil {
+			return err
+		}
+		saw((job.Now() - start) / tick)
+		if err := w.PutFlush(2, 0, 0); err != nil {
+			return err
+		}
+		job.Sleep(5 * tick)
+		saw((job.Now() - start) / tick)
+		return nil
+	}
+	for bound, want := range [][]string{{"[[0 5]]"}, {"[[0 5]]", "[[0 6]]", "[[1 6]]"}, {"[[0 5]]", "[[0 6]]", "[[0 7]]", "[[1 6]]", "[[1 7]]", "[[2 7]]"}} {
+		x := sim.Exhaustive(bound)
+		x.TicksCount = true
+		if got := litmusIn(t, x, sim.Search{Node: []int{0}, Ticks: 9}, rma.CounterSpec("w", 1), reads); !slices.Equal(got, want) {
+			t.Errorf("bound %d: %q, want %q", bound, got, want)
+		}
+	}
+}
+
 // TestOutOfTicks: an execution that needs more ticks than there are is no deadlock, and is
 // counted.
 func TestOutOfTicks(t *testing.T) {

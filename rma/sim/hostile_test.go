@@ -18,8 +18,13 @@ type part func(s *sim.Comm, w *rma.Window, saw func(...int64)) error
 // rank by rank, in order; an error ends the list.
 func litmus(t *testing.T, s sim.Search, spec rma.Spec, parts ...part) []string {
 	t.Helper()
+	return litmusIn(t, sim.Exhaustive(sim.Unbounded), s, spec, parts...)
+}
+
+// litmusIn is litmus for the schedules of a search.
+func litmusIn(t *testing.T, x *sim.ExhaustiveSearch, s sim.Search, spec rma.Spec, parts ...part) []string {
+	t.Helper()
 	found := map[string]bool{}
-	x := sim.Exhaustive(sim.Unbounded)
 	seen := make([][]int64, len(parts))
 	for {
 		_, f := s.Run(x, func(c rma.Comm) error {
