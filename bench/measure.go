@@ -25,6 +25,9 @@ type measurement struct {
 	aborts int64 // attempts at visits that failed
 	byLock lockSamples
 	kv     *cider.Stats // of all ranks
+	// In mode clients: times in Unlock, and what the locks have counted at all ranks.
+	releases samples
+	counts   map[string]int64
 }
 
 // timed runs the workload with a warm-up and measures it. Collective.
@@ -79,6 +82,12 @@ func (m *measurement) measure(c rma.Comm, w runner, cfg *Config) (err error) {
 		m.spanNs = c.Now() - begin
 	}
 	m.acquires, m.aborts, m.byLock = w.taken(m.visits)
+	if v, ok := w.(*visitor); ok {
+		m.releases = v.releases
+	}
+	if m.counts, err = tableCounts(c, w); err != nil {
+		return err
+	}
 	m.kv, err = counts(c, w)
 	return err
 }

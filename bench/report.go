@@ -38,11 +38,25 @@ func (r *Result) WriteText(out io.Writer) error {
 		if r.Retries > 0 {
 			fmt.Fprintf(&b, "retries     %.3g per %s\n", r.Retries, r.counted())
 		}
+		r.writeCounts(&b)
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil || len(r.Ops) == 0 {
 		return err
 	}
 	return r.writeOps(out)
+}
+
+// writeCounts writes what the locks have counted themselves.
+func (r *Result) writeCounts(b *strings.Builder) {
+	var text []string
+	for _, name := range slices.Sorted(maps.Keys(r.Counts)) {
+		if r.Counts[name] > 0 {
+			text = append(text, fmt.Sprintf("%.3g %s", r.Counts[name], name))
+		}
+	}
+	if len(text) > 0 {
+		fmt.Fprintf(b, "counts      per %s %s\n", r.counted(), strings.Join(text, ", "))
+	}
 }
 
 // writeNetwork writes what the network carried.
@@ -128,6 +142,9 @@ func (r *Result) writeVisits(b *strings.Builder) {
 	b.WriteByte('\n')
 	if r.Aborts > 0 {
 		fmt.Fprintf(b, "aborts      %.3g per visit: it gave way, or lost a lease, and began again\n", r.Aborts)
+	}
+	if r.Release != nil {
+		fmt.Fprintf(b, "release     median %s, 99 %% %s\n", duration(r.Release.Median), duration(r.Release.P99))
 	}
 	for i, l := range r.Busiest[:min(3, len(r.Busiest))] {
 		title := ""

@@ -70,6 +70,13 @@ type Result struct {
 	LocksTaken      int         `json:"locks_taken,omitempty"`        // locks of which an acquire was timed
 	Busiest         []LockTimes `json:"busiest_locks,omitempty"`      // those with the most acquires
 
+	// Release is the time in Unlock of a visit; nil where it is not known. Counts is what the
+	// locks have counted themselves, such as messages, per acquire. PerMs is the visits that ended
+	// in each ms of virtual time, where something stops.
+	Release *Times             `json:"release,omitempty"`
+	Counts  map[string]float64 `json:"counts_per_acquire,omitempty"`
+	PerMs   []int64            `json:"visits_per_ms,omitempty"`
+
 	// KV is what the clients of a key-value store have done in that time, together. In real time
 	// the counting pass after it is not in it.
 	KV *cider.Stats `json:"kv,omitempty"`

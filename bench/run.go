@@ -70,14 +70,18 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	releases, err := rma.AllgatherBytes(c, m.releases.encode())
+	if err != nil {
+		return nil, err
+	}
 	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits, m.aborts, collected})
 	if err != nil || c.Rank() != 0 {
 		return nil, err
 	}
-	byRank, all, byLock := make([]samples, c.Size()), samples{}, lockSamples{}
+	byRank, all, byLock, release := make([]samples, c.Size()), samples{}, lockSamples{}, samples{}
 	for r := range byRank {
 		byRank[r] = samples{}
-		if err := errors.Join(byRank[r].merge(ps[r]), byLock.merge(locks[r], cfg.Locks)); err != nil {
+		if err := errors.Join(byRank[r].merge(ps[r]), byLock.merge(locks[r], cfg.Locks), release.merge(releases[r])); err != nil {
 			return nil, err
 		}
 		all.add(byRank[r])
@@ -89,6 +93,8 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	}
 	res.KV = m.kv
 	res.gather(sums, 7, byRank, all, byLock, cfg.Duration > 0)
+	res.released(release)
+	res.tableCounts(m.counts)
 	res.count(t)
 	return res, nil
 }

@@ -38,6 +38,14 @@ func times(h *hdrhistogram.Histogram) Times {
 // percents are those of a distribution function that is shown.
 var percents = []float64{0.1, 1, 2.5, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 97.5, 99, 99.5, 99.9, 99.99, 100}
 
+// released fills in the times in Unlock.
+func (r *Result) released(s samples) {
+	if len(s) > 0 {
+		t := times(s.histogram())
+		r.Release = &t
+	}
+}
+
 // cdf is the distribution function of a histogram of picoseconds, in ns.
 func cdf(h *hdrhistogram.Histogram) []Step {
 	var out []Step

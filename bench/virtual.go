@@ -73,6 +73,12 @@ type Virtual struct {
 	// Coroutines is the number of ranks, one after the other on a node, that are coroutines of
 	// one core; 0 for ranks with a core each.
 	Coroutines int
+	// RankDelay is by how much longer an operation on a rank of another node is on its way, each way,
+	// than the machine says: one on a memory node is not.
+	RankDelay time.Duration
+	// NodeStop stops the ranks of the last node for a time, and MemoryStop all memory nodes: what
+	// arrives there waits. A Result then has the visits of each ms (mode clients).
+	NodeStop, MemoryStop Stop
 	// Band adds two runs for each weak constant, with the ends of its range.
 	Band bool
 	// PauseFirst and PauseLast are the pauses between two polls of a far word, doubling.
@@ -170,6 +176,8 @@ func (v *Virtual) Validate() error {
 		return fmt.Errorf("a masked swap is of verbs, and without them every swap is one operation: %w", ErrConfig)
 	case len(v.Loopback) > 0 && !v.Verbs:
 		return fmt.Errorf("loopback is of verbs: %w", ErrConfig)
+	case v.RankDelay < 0 || min(v.NodeStop.At, v.NodeStop.For, v.MemoryStop.At, v.MemoryStop.For) < 0:
+		return fmt.Errorf("a delay of %v and stops of %v and %v, want no time less than 0: %w", v.RankDelay, v.NodeStop, v.MemoryStop, ErrConfig)
 	case v.QPs != "" && !slices.Contains(AllQPs(), v.QPs):
 		return fmt.Errorf("connections per %q, want per one of %v: %w", v.QPs, AllQPs(), ErrConfig)
 	}
@@ -226,10 +234,10 @@ func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64
 	if err != nil {
 		return nil, err
 	}
-	p := &virtualRun{ps: samples{}, byLock: lockSamples{}, limit: limit}
+	p := &virtualRun{ps: samples{}, byLock: lockSamples{}, releases: samples{}, limit: limit, stops: v.NodeStop != Stop{} || v.MemoryStop != Stop{}}
 	cfg.virtual, cfg.Topology = p, v.Topology
 	t := sim.Timed{
-		Node: nodes(v.Topology), MemoryNodes: v.MemoryNodes, Model: model, Verbs: v.Verbs, MaskedSwap: v.MaskedSwap,
+		Node: nodes(v.Topology), MemoryNodes: v.MemoryNodes, Model: v.disturb(model), Faults: v.faults(), Verbs: v.Verbs, MaskedSwap: v.MaskedSwap,
 		Messages: v.Messages, Device: v.Device,
 		PauseFirst: int64(v.PauseFirst), PauseLast: int64(v.PauseLast), MaxTime: int64(tooLong),
 	}
@@ -278,6 +286,9 @@ type virtualRun struct {
 	ps        samples     // of all ranks
 	byRank    []samples   // of each rank, in mode clients instead
 	byLock    lockSamples // of all ranks
+	releases  samples     // of all ranks
+	stops     bool        // something stops, so that there is a timeline
+	timeline  []int64     // measured visits that ended in each ms of virtual time
 	tally     hook.Tally
 	measuring bool
 	before    sim.Elapsed // the measurement
@@ -344,6 +355,9 @@ func (p *virtualRun) run(c rma.Comm, lck *Lock, cfg *Config) (*Result, error) {
 	}
 	res.KV = m.kv
 	res.gather(sums, 6, p.byRank, p.ps, p.byLock, cfg.Duration > 0)
+	res.released(p.releases)
+	res.tableCounts(m.counts)
+	res.PerMs = p.timeline
 	res.count(&opCounts{acquires: res.Acquires, sum: found})
 	res.Network = network(&traffic, res.Acquires)
 	res.Polls = res.Network["poll.rank"] + res.Network["poll.memory"]

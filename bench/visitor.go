@@ -46,6 +46,10 @@ type visitor struct {
 	arrival  float64 // ns, of the next visit; 0 before the first
 	acquired []int64 // ns, when each lock of a sampled visit was acquired
 	lost     []bool  // which locks of the last release other ranks had taken over
+
+	leaving  int64            // ns, when the release of a sampled visit began
+	releases samples          // ps in Unlock of all locks of a visit
+	before   map[string]int64 // counts of the table at begin
 }
 
 // newVisitor opens the locks on the Comm locks, which may count operations, and the data on
@@ -55,9 +59,9 @@ func newVisitor(c, locks rma.Comm, lck *Lock, cfg *Config) (*visitor, error) {
 	if err = agree(c, cfg, err); err != nil {
 		return nil, err
 	}
-	v := &visitor{c: c, cfg: cfg, table: table, ctx: context.Background(), shared: lck.Shared, byLock: lockSamples{}}
+	v := &visitor{c: c, cfg: cfg, table: table, ctx: context.Background(), shared: lck.Shared, byLock: lockSamples{}, releases: samples{}}
 	if cfg.virtual != nil {
-		v.byLock = cfg.virtual.byLock
+		v.byLock, v.releases = cfg.virtual.byLock, cfg.virtual.releases
 	}
 	if cfg.Rate > 0 {
 		v.gapNs = float64(c.Size()) / cfg.Rate * 1e9
@@ -86,6 +90,7 @@ func (v *visitor) leave() error { return lock.Leave(v.table) }
 // begin ends the warm-up. Arrivals of an open loop begin anew.
 func (v *visitor) begin() {
 	v.visits, v.acquires, v.aborts, v.arrival, v.measured = 0, 0, 0, 0, true
+	v.before = v.tableCounts()
 }
 
 func (v *visitor) taken(int64) (acquires, aborts int64, byLock lockSamples) {
@@ -127,6 +132,10 @@ func (v *visitor) sample() (t timing, err error) {
 		for i, a := range v.next.Locks {
 			v.byLock.record(a.Lock, v.acquired[i+1]-v.acquired[i])
 		}
+		if v.next.Words == 0 { // the clock is not read between the words and the release
+			v.releases.record(1000*(t.now-v.leaving), 1)
+		}
+		v.cfg.virtual.visited(t.now)
 	}
 	v.pause(v.next.Think.Nanoseconds())
 	return t, nil
@@ -143,16 +152,15 @@ func (v *visitor) visit(timed bool) (insideNs int64, err error) {
 		}
 		all := held == len(v.next.Locks)
 		if all {
-			begin := int64(0)
-			works := timed && (v.next.Accesses > 0 || v.next.Inside > 0)
-			if works {
-				begin = v.acquired[held]
+			if timed {
+				v.leaving = v.acquired[held]
 			}
 			if err := v.work(); err != nil {
 				return 0, err
 			}
-			if works {
-				insideNs = v.c.Now() - begin
+			if timed && (v.next.Accesses > 0 || v.next.Inside > 0) {
+				now := v.c.Now()
+				insideNs, v.leaving = now-v.leaving, now
 			}
 		}
 		if all && v.next.Fails > failures {

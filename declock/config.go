@@ -40,7 +40,7 @@ type Config struct {
 	// Detector, if not nil, says which ranks have died, in place of NewHeartbeats. Its lease is
 	// Lease.
 	Detector Detector
-	// Stats, if not nil, count what the rank does. Each rank has its own.
+	// Stats count what the rank does. Each rank has its own; nil means one of the table.
 	Stats *Stats
 }
 

@@ -45,6 +45,10 @@ func (t *Table) stop(k *member, v int64) (bool, int64, error) {
 // begin again.
 func (t *Table) clear(k *member, died bool) error {
 	t.count(func(s *Stats) *int64 { return &s.Resets })
+	if t.alive != nil { // it reads the clock all the time
+		begin := t.c.Now()
+		defer func() { t.cfg.Stats.ResetNs += t.c.Now() - begin }()
+	}
 	// A node has the lock in a part, then in HELD, then in a part: a look at each in this
 	// order misses none.
 	rounds := []func(*member, int) (bool, bool, error){t.emptied, t.letGoBy, t.emptied}

@@ -40,6 +40,7 @@ type Stats struct {
 	Messages  int64 // grants sent
 	Refetches int64 // waits for an entry that was not written yet
 	Resets    int64 // made by this rank
+	ResetNs   int64 // that they took, nanoseconds, where ranks may die
 	Aborts    int64 // acquires that met a reset, and began again
 }
 
@@ -81,6 +82,9 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	h, err := cfg.validate(hosts, c.Size(), c.Node())
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Stats == nil {
+		cfg.Stats = new(Stats)
 	}
 	t := &Table{c: c, cfg: cfg, header: h, generation: int64(rma.Generation(c) % generations)}
 	t.name = int64(c.Rank())*generations + t.generation + 1
@@ -129,10 +133,12 @@ func (t *Table) Hosts() rma.Hosts { return t.locks.Spec().Hosts }
 func (t *Table) Home(id int) int { return (t.cfg.Home + id) % t.locks.Size() }
 
 // count adds 1 to one of the rank's Stats.
-func (t *Table) count(of func(s *Stats) *int64) {
-	if t.cfg.Stats != nil {
-		*of(t.cfg.Stats)++
-	}
+func (t *Table) count(of func(s *Stats) *int64) { *of(t.cfg.Stats)++ }
+
+// Counts are what the rank has counted, by name: its Stats.
+func (t *Table) Counts() map[string]int64 {
+	s := t.cfg.Stats
+	return map[string]int64{"waits": s.Waits, "messages": s.Messages, "refetches": s.Refetches, "resets": s.Resets, "reset ns": s.ResetNs, "aborts": s.Aborts}
 }
 
 // Lock takes lock id. Beside the errors of lock.Table it returns lock.ErrOwnerDied, with which

@@ -34,6 +34,9 @@ type layout struct {
 	loopback    []string
 	servers     int
 	messages    []string
+	rankDelay   time.Duration
+	stopNode    []time.Duration
+	stopMemory  []time.Duration
 
 	tree  *topo.Topology
 	model bench.Machine
@@ -59,6 +62,9 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.IntVar(&l.servers, "servers", 0, "sim: ranks, the last ones, whose CPU takes time for each message, as with --lock traditional:servers=N")
 	f.StringSliceVar(&l.messages, "messages", nil, "sim: windows whose Puts into other ranks' words are messages, such as those of --lock traditional")
 	f.StringSliceVar(&l.loopback, "loopback", nil, "sim: with --verbs, locks whose ranks reach the words of their own node through the NIC")
+	f.DurationVar(&l.rankDelay, "rank-delay", 0, "sim: `time` by which operations on ranks of other nodes take longer, each way, than those on memory nodes")
+	f.DurationSliceVar(&l.stopNode, "stop-node", nil, "sim: `times` at which the ranks of the last node stop, and for how long, as in 10ms,20ms")
+	f.DurationSliceVar(&l.stopMemory, "stop-memory", nil, "sim: the same for memory nodes, where operations wait")
 	complete(cmd, "machine", bench.Machines()...)
 	complete(cmd, "qps", qpsNames()...)
 	cmd.MarkFlagsMutuallyExclusive("ranks", "nodes", "topology")
@@ -66,7 +72,7 @@ func (l *layout) flags(cmd *cobra.Command) {
 }
 
 // simulatedFlags go with the backend sim alone.
-var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "masked-swap", "qps", "coroutines", "loopback", "servers", "messages"}
+var simulatedFlags = []string{"topology", "machine", "band", "poll", "colocated", "verbs", "masked-swap", "qps", "coroutines", "loopback", "servers", "messages", "rank-delay", "stop-node", "stop-memory"}
 
 func qpsNames() (names []string) {
 	for _, q := range bench.AllQPs() {
@@ -134,6 +140,11 @@ func (l *layout) checkSimulated() (err error) {
 	}
 	if l.model, err = bench.LoadMachine(l.machine); err != nil {
 		return err
+	}
+	for name, times := range map[string][]time.Duration{"stop-node": l.stopNode, "stop-memory": l.stopMemory} {
+		if times != nil && (len(times) != 2 || times[0] < 0 || times[1] <= 0) {
+			return fmt.Errorf("--%s wants two durations, when and for how long, such as 10ms,20ms", name)
+		}
 	}
 	v := l.setting()
 	if err := v.Validate(); err != nil {
@@ -218,6 +229,15 @@ func (l *layout) where(backend string) string {
 	if len(l.loopback) > 0 {
 		text += ", loopback of " + strings.Join(l.loopback, " and ")
 	}
+	if l.rankDelay > 0 {
+		text += fmt.Sprintf(", other nodes' ranks %v farther", l.rankDelay)
+	}
+	if l.stopNode != nil {
+		text += fmt.Sprintf(", the last node stops at %v for %v", l.stopNode[0], l.stopNode[1])
+	}
+	if l.stopMemory != nil {
+		text += fmt.Sprintf(", memory nodes stop at %v for %v", l.stopMemory[0], l.stopMemory[1])
+	}
 	if l.coroutines > 0 {
 		text += fmt.Sprintf(", coroutines a core: %d", l.coroutines)
 	}
@@ -250,8 +270,16 @@ func (l *layout) setting() bench.Virtual {
 	return bench.Virtual{
 		Machine: l.model, Band: l.band, MemoryNodes: l.memoryNodes, Colocated: l.colocated,
 		Verbs: l.verbs, MaskedSwap: l.maskedSwap, QPs: bench.QPs(l.qps), Coroutines: l.coroutines, Loopback: l.loopback,
-		Messages: l.messages,
+		Messages: l.messages, RankDelay: l.rankDelay, NodeStop: stop(l.stopNode), MemoryStop: stop(l.stopMemory),
 	}
+}
+
+// stop reads the two times of a stop; none is no stop.
+func stop(times []time.Duration) bench.Stop {
+	if times == nil {
+		return bench.Stop{}
+	}
+	return bench.Stop{At: times[0], For: times[1]}
 }
 
 // simBar is a progress bar over the runs of a sweep in virtual time; nil is none.
