@@ -97,10 +97,27 @@ func (t *Table) pass(k *member, v int64) error {
 
 // passReader is the release of a reader with writers behind it (F7:11 to F7:13). The next
 // entry is a reader's, which has the lock too, and may not have written its entry, or the
-// first writer's. Behind the first writer all ranks write entries. So it looks at the entries
+// first writer's. If the next entry is written, or all writers' are, it knows that without a look
+// at the others. Behind the first writer all ranks write entries. So it looks at the entries
 // from the last one on, until it has seen all writers: what it waits for comes. The paper
 // reads the queue again and again until it has seen as many.
 func (t *Table) passReader(k *member, next, end, writers int64) error {
+	seen := int64(0)
+	for i := next; i < end; i++ {
+		e := t.queue[t.header.slot(i)]
+		switch writer := entryMode.Get(e) == 0; {
+		case t.header.age(e, i, k.epoch) != written:
+		case i == next && writer:
+			return t.tell(k, e, t.behind(k, next+1, end))
+		case i == next:
+			return nil
+		case writer:
+			seen++
+		}
+	}
+	if seen == writers {
+		return nil
+	}
 	for i := end - 1; i >= next; i-- {
 		e, how, err := t.look(k, i)
 		if err != nil || how != written {
