@@ -18,8 +18,8 @@ func OpenedOnce(p Plan, s func() sim.Scheduler) (once, anew Result, err error) {
 // MutantOpenedOnce is the same for a mutant, in some plans.
 func MutantOpenedOnce(m Mutant, info lock.Info, s func() sim.Scheduler) (once, anew []Result, err error) {
 	for k := range uint64(4) {
-		p := candidate(info, 2, k)
-		p.Disturb = inject(&Verdict{Mutant: m}, nil)
+		p := (&Effort{}).candidate(info, 2, k)
+		p.Disturb = inject(&Verdict{Mutant: m, effort: &Effort{}}, nil)
 		a, b, err := OpenedOnce(p, s)
 		if err != nil {
 			return nil, nil, err

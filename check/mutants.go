@@ -53,6 +53,11 @@ type Effort struct {
 	Distances bool  // as in Mutants
 	Every     int   // one in so many mutants is tried, the same ones each time; 0 means all
 	Turns     bool  // few executions are for all Infos by turns, and not for the first ones
+
+	Change func(p *Plan) // if not nil, changes each plan that is searched
+	Ends   bool          // plans have so many ticks that a rank which waits for more waits for ever
+
+	places *places
 }
 
 // equivalentShare is the part of the budget for mutants of which an Equivalent says that
@@ -64,7 +69,8 @@ const equivalentShare = 60
 // Equivalent must match a mutant: else it returns the survey and an error. The first
 // Info names the lock.
 func SurveyMutants(e Effort, equivalent []Equivalent, infos ...lock.Info) (*Survey, error) {
-	mutants, err := Mutants(e.Distances, infos...)
+	e.places = &places{}
+	mutants, err := e.mutants(infos)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
@@ -82,6 +84,52 @@ type recording struct {
 	followed map[Site]bool // an operation without a result: is its flush always followed by another
 }
 
+func newRecording(bare bool) *recording {
+	return &recording{bare: bare, sites: map[Site]rma.Operation{}, steps: map[Site]stepKind{}, followed: map[Site]bool{}}
+}
+
+// add adds what another recording has.
+func (rec *recording) add(one *recording) {
+	maps.Copy(rec.sites, one.sites)
+	maps.Copy(rec.steps, one.steps)
+	for site, is := range one.followed {
+		was, ok := rec.followed[site]
+		rec.followed[site] = is && (was || !ok)
+	}
+}
+
+// places are what plans without a mistake were seen to do, so that each is run once for all mutants.
+type places struct {
+	mutex sync.Mutex
+	known map[string]*recording
+}
+
+// of records the steps of a plan under schedules.
+func (l *places) of(bare bool, p Plan, schedules []sim.Scheduler) (*recording, error) {
+	key := fmt.Sprint(p.Info.Name, bare, p.Ranks, p.Acquires, p.Writers, p.Seed, p.Tries, p.Topology, p.Crashes, len(schedules))
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if rec := l.known[key]; rec != nil {
+		return rec, nil
+	}
+	rec := newRecording(bare)
+	p.Disturb = inject(nil, rec)
+	for _, s := range schedules {
+		r, err := Run(p, s)
+		if err != nil {
+			return nil, err
+		}
+		if r.Failure != nil {
+			return nil, fmt.Errorf("check: %s without a mutation: %w", p.Info.Name, r.Failure)
+		}
+	}
+	if l.known == nil {
+		l.known = map[string]*recording{}
+	}
+	l.known[key] = rec
+	return rec, nil
+}
+
 var (
 	threeNodes = machine("node:3")
 	twoNodes   = machine("node:2 core:2")
@@ -90,7 +138,7 @@ var (
 // candidate is a plan for mutants: one of many that differ in the modes, in which acquires are
 // tries, and in whether ranks share a node. For a lock that recovers the clock advances, and in
 // one in three a rank dies.
-func candidate(info lock.Info, ranks int, k uint64) Plan {
+func (e *Effort) candidate(info lock.Info, ranks int, k uint64) Plan {
 	p := Plan{Info: info, Ranks: ranks, Acquires: 2, Writers: Mixed, Seed: k / 2, Tries: k%2 == 1, MaxSteps: 5000, uncounted: true}
 	if k/2 == 0 {
 		p.Writers = ranks
@@ -105,6 +153,9 @@ func candidate(info lock.Info, ranks int, k uint64) Plan {
 	if info.Recovers { // its lock is at home on memory nodes, and its mistakes need time
 		p.MemoryNodes, p.Ticks, p.MaxDelay, p.Crashes = 1, 12, 1, int(k/2%3/2)
 	}
+	if e.Change != nil {
+		e.Change(&p)
+	}
 	return p
 }
 
@@ -113,20 +164,19 @@ func candidate(info lock.Info, ranks int, k uint64) Plan {
 // Info for each. With distances, places are told apart by whose word is touched: the
 // rank's own, one of its node, or a far one. These are two or three times as many.
 func Mutants(distances bool, infos ...lock.Info) ([]Mutant, error) {
-	rec := &recording{bare: !distances, sites: map[Site]rma.Operation{}, steps: map[Site]stepKind{}, followed: map[Site]bool{}}
+	return (&Effort{Distances: distances, places: &places{}}).mutants(infos)
+}
+
+func (e *Effort) mutants(infos []lock.Info) ([]Mutant, error) {
+	rec := newRecording(!e.Distances)
 	for _, info := range infos {
 		for ranks := 2; ranks <= 4; ranks++ {
-			for _, p := range surveyed(info, ranks) {
-				p.Disturb = inject(nil, rec)
-				for _, s := range surveying() {
-					r, err := Run(p, s)
-					if err != nil {
-						return nil, err
-					}
-					if r.Failure != nil {
-						return nil, fmt.Errorf("check: %s without a mutation: %w", info.Name, r.Failure)
-					}
+			for _, p := range e.surveyed(info, ranks) {
+				one, err := e.places.of(rec.bare, p, surveying())
+				if err != nil {
+					return nil, err
 				}
+				rec.add(one)
 			}
 		}
 	}
@@ -144,13 +194,13 @@ func Mutants(distances bool, infos ...lock.Info) ([]Mutant, error) {
 }
 
 // surveyed are the plans by which Mutants looks for places, and surveying the schedules.
-func surveyed(info lock.Info, ranks int) (out []Plan) {
+func (e *Effort) surveyed(info lock.Info, ranks int) (out []Plan) {
 	plans := uint64(4)
 	if info.Recovers {
 		plans = 6 // two with a death
 	}
 	for k := range plans {
-		p := candidate(info, ranks, k)
+		p := e.candidate(info, ranks, k)
 		p.Acquires = 4
 		out = append(out, p)
 	}
@@ -224,7 +274,7 @@ type Verdict struct {
 	Ranks      int
 	Executions int64 // of all searches until it was caught
 	Applied    int64 // times that the mistake was made
-	turns      bool  // Effort.Turns
+	effort     *Effort
 }
 
 // Kind names what caught the mutant in a word or two.
@@ -290,12 +340,12 @@ const fewest = 10
 // Kill looks for a schedule that catches the mutant, in budget executions at most for
 // each way of searching.
 func Kill(m Mutant, budget int64, infos ...lock.Info) (Verdict, error) {
-	return (&Effort{}).hunt(m, budget, infos)
+	return (&Effort{places: &places{}}).hunt(m, budget, infos)
 }
 
 // hunt is Kill.
 func (e *Effort) hunt(m Mutant, budget int64, infos []lock.Info) (Verdict, error) {
-	v := Verdict{Mutant: m, turns: e.Turns}
+	v := Verdict{Mutant: m, effort: e}
 	err := v.kill(budget, infos, v.reach)
 	if err == nil && v.Executions == 0 { // a rare site
 		err = v.kill(budget, infos, v.reachFar)
@@ -315,7 +365,7 @@ func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(lock.Info, in
 				}
 				plans[t.ranks] = append(plans[t.ranks], some...)
 			}
-			if v.turns {
+			if v.effort.Turns {
 				plans[t.ranks] = byTurns(plans[t.ranks])
 			}
 		}
@@ -335,7 +385,7 @@ func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(lock.Info, in
 				return err
 			}
 			if v.Err != nil { // and is it the mistake that was caught?
-				return sound(p, t.by, t.scheduler(each))
+				return v.effort.sound(p, t.by, t.scheduler(each))
 			}
 		}
 	}
@@ -366,12 +416,21 @@ func byTurns(plans []Plan) (out []Plan) {
 }
 
 // sound checks that a lock passes without a mutation what has caught one.
-func sound(p Plan, by string, s sim.Scheduler) error {
+func (e *Effort) sound(p Plan, by string, s sim.Scheduler) error {
 	r, err := Run(p, s)
+	if err == nil && r.Failure == nil && e.waits(by, &r) {
+		err = fmt.Errorf("check: %s without a mutation: %w: %d ranks, seed %d, tries %v", p.Info.Name, sim.ErrDeadlock, p.Ranks, p.Seed, p.Tries)
+	}
 	if err == nil && r.Failure != nil && !(by == "dfs" && errors.Is(r.Failure, sim.ErrEndless)) {
 		err = fmt.Errorf("check: %s without a mutation: %w: %d ranks, seed %d, tries %v, schedule %s", p.Info.Name, r.Failure, p.Ranks, p.Seed, p.Tries, r.Failure.Schedule)
 	}
 	return err
+}
+
+// waits reports whether a rank waited for the clock until there were no ticks left. An
+// exhaustive search has it happen to a lock that is right.
+func (e *Effort) waits(by string, r *Result) bool {
+	return e.Ends && by != "dfs" && r.Stats.OutOfTicks > 0
 }
 
 // search looks for a schedule that catches the mutant.
@@ -382,6 +441,10 @@ func (v *Verdict) search(p Plan, by string, s sim.Scheduler) error {
 		return err
 	}
 	v.Executions += r.Stats.Executions + r.Stats.Cut
+	if r.Failure == nil && v.effort.waits(by, &r) {
+		v.Err, v.By, v.Ranks = sim.ErrDeadlock, by, p.Ranks
+		return nil
+	}
 	if r.Failure == nil || by == "dfs" && errors.Is(r.Failure, sim.ErrEndless) { // dfs is not fair: one rank may spin for ever
 		return nil
 	}
@@ -392,39 +455,33 @@ func (v *Verdict) search(p Plan, by string, s sim.Scheduler) error {
 // reach finds plans in which the mutant's mistake is made.
 func (v *Verdict) reach(info lock.Info, ranks int) ([]Plan, error) {
 	var out []Plan
-	for k := range uint64(candidates) {
-		p := candidate(info, ranks, k)
-		if made, err := v.makes(p, sim.Random(99, 0, 8)); err != nil {
+	for k := uint64(0); k < candidates && len(out) < plansPerTrial; k++ {
+		var err error
+		if out, err = v.made(out, v.effort.candidate(info, ranks, k), []sim.Scheduler{sim.Random(99, 0, 8)}); err != nil {
 			return nil, err
-		} else if !made {
-			continue
-		}
-		if out = append(out, p); len(out) == plansPerTrial {
-			break
 		}
 	}
 	return out, nil
 }
 
 // reachFar is reach with the plans and the schedules by which Mutants found the place.
-func (v *Verdict) reachFar(info lock.Info, ranks int) ([]Plan, error) {
-	var out []Plan
-	for _, p := range surveyed(info, ranks) {
-		for _, s := range surveying() {
-			if made, err := v.makes(p, s); err != nil {
-				return nil, err
-			} else if made {
-				out = append(out, p)
-				break
-			}
+func (v *Verdict) reachFar(info lock.Info, ranks int) (out []Plan, err error) {
+	for _, p := range v.effort.surveyed(info, ranks) {
+		if out, err = v.made(out, p, surveying()); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// makes reports whether the mutant's mistake is made in a plan.
-func (v *Verdict) makes(p Plan, s sim.Scheduler) (bool, error) {
-	probe := Verdict{Mutant: v.Mutant}
-	err := probe.search(p, "", s)
-	return probe.Applied > 0, err
+// made appends a plan if the mutant's mistake is made in it.
+func (v *Verdict) made(out []Plan, p Plan, schedules []sim.Scheduler) ([]Plan, error) {
+	rec, err := v.effort.places.of(v.bare, p, schedules)
+	if err != nil {
+		return nil, err
+	}
+	if _, is := rec.steps[v.Site]; is {
+		out = append(out, p)
+	}
+	return out, nil
 }
