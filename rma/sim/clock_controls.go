@@ -25,3 +25,5 @@ func (k *clock) seeVisible()                      {}
 func (k *clock) traces(*rank) bool                { return false }
 func (k *clock) markTrace(*rank, string)          {}
 func (k *clock) extraHash(func() uint64)          {}
+func (k *clock) extraHashOf(func(int) uint64)     {}
+func (k *clock) alikeAs(*rank, uint64)            {}

@@ -77,6 +77,18 @@ func (c *Comm) Mark(format string, args ...any) {
 // Extra adds the hash of a check's own state to that of the search's state.
 func (c *Comm) Extra(hash func() uint64) { c.r.w.engine.extraHash(hash) }
 
+// Alike says, before Begin, that the caller and the ranks that say the same class may change
+// places: a search takes states that differ by that for one. All of them run the same code with
+// the same state. Between Begin and End neither that code nor a word may depend on which of them
+// a rank is. All windows are on memory nodes. It has no effect with faults, or on more than 8 ranks.
+//
+// Where ranks are alike, Extra is what the check keeps of no rank, and ExtraOf what it keeps of each.
+func (c *Comm) Alike(class uint64) { c.r.w.engine.alikeAs(c.r, class) }
+
+// ExtraOf adds the hash of what a check keeps of a rank to that of the rank's state, where ranks
+// are alike.
+func (c *Comm) ExtraOf(hash func(rank int) uint64) { c.r.w.engine.extraHashOf(hash) }
+
 // Fail ends the execution with an error that a check found.
 func (c *Comm) Fail(err error) { c.r.w.engine.failWith(c.r, err) }
 

@@ -46,6 +46,8 @@ type controls interface {
 	traces(r *rank) bool
 	markTrace(r *rank, text string)
 	extraHash(hash func() uint64)
+	extraHashOf(hash func(rank int) uint64)
+	alikeAs(r *rank, class uint64)
 	failWith(r *rank, err error)
 	elapsedSoFar() Elapsed
 }

@@ -157,7 +157,7 @@ func (x *ExhaustiveSearch) inherit(parent, f *frame, s *State) {
 			continue
 		}
 		if u.Kind|did.Kind == StepOwn {
-			if bit(u) == 0 {
+			if bit(u.Rank, u.OpIndex) == 0 {
 				continue
 			}
 		} else if !foreignCommute(u, did) || x.name(u) == 0 ||
@@ -242,7 +242,7 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 	h := s.Hash()
 	if x.bound >= 0 {
 		if goesOn(f.steps, s.Last) { // otherwise any next step is no preemption
-			h += mix(1<<62, uint64(s.Last+2))
+			h += mix(1<<62, s.nameOfLast())
 		}
 		left := uint64(x.bound-int(f.used)) + 1
 		most, _ := x.seen.lookup(h)
@@ -276,17 +276,17 @@ func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 // sleeps.
 func (x *ExhaustiveSearch) name(k *Step) uint64 {
 	if k.Kind == StepOwn {
-		return bit(k)
+		return bit(x.state.e.place(k.Rank), k.OpIndex)
 	}
 	return x.bitBeyond(k)
 }
 
 // bit is name for a step of the rank's own.
-func bit(k *Step) uint64 {
-	if k.Rank > 7 || k.OpIndex > 6 {
+func bit(rank, op int) uint64 {
+	if rank > 7 || op > 6 {
 		return 0
 	}
-	return 1 << (k.Rank*8 + k.OpIndex + 1)
+	return 1 << (rank*8 + op + 1)
 }
 
 // bitBeyond is name for steps that are not of a rank's own: they have the bits of the ranks
@@ -295,7 +295,7 @@ func (x *ExhaustiveSearch) bitBeyond(k *Step) uint64 {
 	if x.ranks > 4 {
 		return 0
 	}
-	of := (4 + k.Rank) * 8
+	of := (4 + x.state.e.place(k.Rank)) * 8
 	switch k.Kind {
 	case StepTick:
 		return 1 << 63
@@ -316,7 +316,7 @@ func (x *ExhaustiveSearch) names(steps []Step, set uint64) uint64 {
 	var out uint64
 	for b := set; b != 0; b &= b - 1 {
 		if k := &steps[bits.TrailingZeros64(b)]; k.Kind == StepOwn {
-			out |= bit(k)
+			out |= bit(x.state.e.place(k.Rank), k.OpIndex)
 		} else {
 			out |= x.bitBeyond(k)
 		}

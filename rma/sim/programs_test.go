@@ -36,7 +36,10 @@ type program struct {
 	faults []sim.Fault
 	cpuFar bool
 
-	ticks, crashes, rejoins int
+	ticks, crashes, rejoins, maxDelay int
+
+	alike bool // words are on memory nodes, and ranks whose code is equal may change places
+	apart bool // but they do not
 }
 
 func (p *program) String() string {
@@ -103,7 +106,10 @@ func randomProgram(seed uint64) *program {
 }
 
 func (p *program) search() sim.Search {
-	return sim.Search{Node: p.node, Faults: p.faults, CPUFar: p.cpuFar, Ticks: p.ticks, TickNs: 10, Crashes: p.crashes, Rejoins: p.rejoins}
+	return sim.Search{
+		Node: p.node, Faults: p.faults, CPUFar: p.cpuFar, Ticks: p.ticks, TickNs: 10, Crashes: p.crashes, Rejoins: p.rejoins,
+		MemoryNodes: len(p.node), MaxDelay: p.maxDelay,
+	}
 }
 
 // hazardousProgram draws a small program whose ranks look at the clock, or die, or both.
@@ -165,7 +171,11 @@ func (p *program) body(end func(string)) func(rma.Comm) error {
 	reads := make([][]int64, len(p.node))
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)
-		w, err := c.Allocate(rma.CounterSpec("w", p.words))
+		spec := rma.CounterSpec("w", p.words)
+		if p.alike {
+			spec.Hosts = rma.MemoryNodes
+		}
+		w, err := c.Allocate(spec)
 		if err != nil {
 			return err
 		}
@@ -179,6 +189,9 @@ func (p *program) body(end func(string)) func(rma.Comm) error {
 			if part, err = c.Split(map[bool]int{true: 0, false: -1}[me < len(p.code)], 0); err != nil {
 				return err
 			}
+		}
+		if p.alike && !p.apart && me < len(p.code) {
+			s.Alike(textHash(fmt.Sprint(p.code[me])))
 		}
 		if err := s.Begin(); err != nil {
 			return err
@@ -205,7 +218,17 @@ func (p *program) body(end func(string)) func(rma.Comm) error {
 					memory = append(memory, v)
 				}
 			}
-			end(fmt.Sprint(reads, log, memory))
+			ends := make([]string, len(p.code)) // of the ranks
+			for r, code := range p.code {
+				ends[r] = fmt.Sprint(reads[r])
+				if p.alike {
+					ends[r] = fmt.Sprint(code, reads[r])
+				}
+			}
+			if p.alike { // ranks in any order
+				slices.Sort(ends)
+			}
+			end(fmt.Sprint(ends, log, memory))
 		}
 		return c.Barrier()
 	}
@@ -340,7 +363,11 @@ func (p *program) run(s *sim.Comm, w *rma.Window, part rma.Comm, code []instruct
 			flushed(i.target)
 		case "mark":
 			s.Visible()
-			mark(fmt.Sprint(s.Rank(), ":", pc, reads))
+			if p.alike {
+				mark(fmt.Sprint(pc, reads))
+			} else {
+				mark(fmt.Sprint(s.Rank(), ":", pc, reads))
+			}
 		case "sleep":
 			s.Sleep(1)
 		case "barrier": // and tell the others what was read last

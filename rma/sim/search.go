@@ -161,6 +161,7 @@ type search struct {
 	ghostly     bool   // the last step was a StepGhost
 	mem         uint64 // hash of the memory
 	extra       func() uint64
+	alike       alike
 	stats       Stats
 	writers     []flagWriter // of flag words
 	faults      []faultState // by fault
@@ -353,7 +354,7 @@ func (e *search) begin(memoised bool) {
 		e.beginMemoised()
 		return
 	}
-	e.extra = nil
+	e.extra, e.alike.of = nil, nil
 	e.w.ready = append(e.w.ready, e.w.ranks...)
 }
 
@@ -376,6 +377,9 @@ func (e *search) describeWaits() string {
 
 // hash is the hash of the whole state.
 func (e *search) hash() uint64 {
+	if e.alike.on {
+		return e.hashAlike()
+	}
 	h := e.mem
 	if len(e.Faults) > 0 {
 		h += e.hashFaults()

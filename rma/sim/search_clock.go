@@ -91,6 +91,7 @@ func (e *search) passLimit(r *rank) {
 func (e *search) tick(forced bool) {
 	e.ticks++
 	e.clock += e.TickNs
+	e.expire()
 	for _, r := range e.w.ranks {
 		if r.state == pausing && !r.changed {
 			r.changed = true

@@ -24,6 +24,9 @@ func (e *search) explore() {
 	e.exploring, e.state.Last = true, -1
 	e.clock = (e.clock + e.TickNs - 1) / e.TickNs * e.TickNs
 	e.resetRanks()
+	if e.alike.on {
+		e.pair()
+	}
 }
 
 func (e *search) endSchedule(c *Comm) error {

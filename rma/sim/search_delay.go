@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // With Search.MaxDelay the clock waits for operations that are under way: what the locks whose
 // leases rest on such a bound are checked under.
 
@@ -28,6 +30,25 @@ func (e *search) hurry() (any bool) {
 		}
 	}
 	return any
+}
+
+// expire forgets operations of the dead that can take effect no more: those that are too old,
+// and those that must come after one of them.
+func (e *search) expire() {
+	if e.MaxDelay == 0 || e.deaths == 0 || e.CPUFar {
+		return
+	}
+	for _, r := range e.w.ranks {
+		var gone []*operation
+		r.ghosts = slices.DeleteFunc(r.ghosts, func(o *operation) bool {
+			lost := e.ticks-o.ticks > e.MaxDelay || blocked(gone, o)
+			if lost {
+				gone = append(gone, o)
+			}
+			return lost
+		})
+		r.spare = append(r.spare, gone...)
+	}
 }
 
 // hashAges is the hash of when a rank issued the operations that have not taken effect.
