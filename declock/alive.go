@@ -64,11 +64,17 @@ func (t *Table) stopped(k *member) (bool, int64, error) {
 		return false, 0, err
 	}
 	v, err := t.locks.GetFlush(k.home, k.disp)
-	if err != nil || v&t.header.state == t.header.epoch.With(0, k.epoch) {
-		k.unsure = k.unsure && err != nil
-		return false, v, err
+	switch {
+	case err != nil:
+	case v&t.header.state != t.header.epoch.With(0, k.epoch):
+		return true, v, t.set(k, out)
+	default:
+		k.unsure = false
+		if k.shares && t.alive != nil { // a wait ends after a lease, so that beat was unsure
+			err = t.beatLocal(k, true)
+		}
 	}
-	return true, v, t.set(k, out)
+	return false, v, err
 }
 
 // mend resets a lock whose header has stood still at v for a lease, if it waits for a rank that

@@ -80,6 +80,42 @@ func TestOneMessage(t *testing.T) {
 	}
 }
 
+// TestLongWaitForNode: ranks of a node that wait for the one that waits for the node do not take it for
+// dead, however long that takes: they go to the queue by themselves then. Rank 2, on a node of its own,
+// holds lock 0 for ten leases, and says all the time that it lives.
+func TestLongWaitForNode(t *testing.T) {
+	const lease = 50_000
+	node := []int{0, 0, 1}
+	var waits int64
+	_, err := sim.Timed{Node: node, MemoryNodes: 1, Model: cx4(t, node), Verbs: true}.Run(func(c rma.Comm) error {
+		s := new(declock.Stats)
+		l, err := declock.New(c, declock.Config{Locks: 2, Policy: declock.LocalPrefer, Lease: lease, Stats: s})
+		if err != nil {
+			return err
+		}
+		if c.Rank() < 2 {
+			c.Sleep(20_000)
+		}
+		if err := l.Lock(background, 0, lock.Exclusive); err != nil {
+			return err
+		}
+		for end := c.Now() + 10*lease; c.Rank() == 2 && c.Now() < end; {
+			c.Sleep(lease / 4)
+			if err := errors.Join(l.Lock(background, 1, lock.Exclusive), l.Unlock(1, lock.Exclusive)); err != nil {
+				return err
+			}
+		}
+		if err := l.Unlock(0, lock.Exclusive); err != nil {
+			return err
+		}
+		waits += s.Waits
+		return errors.Join(c.Barrier(), l.Free())
+	})
+	if err != nil || waits != 1 {
+		t.Errorf("%d ranks of the node waited in the queue, want 1; error %v", waits, err)
+	}
+}
+
 // TestResetShare: section 6.6. At most 0.0014 % of acquires are reset with versions of 16 bits,
 // by their overflow alone: a queue of K entries is reset after K * (2^16 - 1) acquires, and K - 1
 // ranks wait there then. In a short test versions have 8 bits.
