@@ -14,30 +14,7 @@ import (
 // lock in the middle of the workload: then the others may wait in vain, and the
 // job should end.
 func Run(c rma.Comm, cfg Config) (*Result, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	if cfg.Mode == DHT && c.Size() < 2 {
-		return nil, fmt.Errorf("mode dht has the other ranks work on rank 0's volume, want at least 2 ranks: %w", ErrConfig)
-	}
-	var lck Lock
-	if cfg.Lock != Atomic && !cfg.ownLocks() {
-		var err error
-		if lck, err = ParseLock(cfg.Lock); err != nil {
-			return nil, err
-		}
-	}
-	if _, ok := cfg.structured(); lck.Serves && (cfg.Mode == DHT || ok) {
-		return nil, fmt.Errorf("some ranks of lock %q serve the others, and in this mode every rank takes locks; choose another lock or mode: %w", cfg.Lock, ErrConfig)
-	}
-	if s, ok := cfg.Workload.(Sized); ok {
-		homes := c.Size()
-		if c.MemoryNodes() > 0 {
-			homes = c.MemoryNodes()
-		}
-		cfg.Locks = s.Table(homes)
-	}
-	c, err := cfg.bound(c)
+	lck, c, err := prepare(c, &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +38,38 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return collect(c, &cfg, &lck, where, m, collected, t)
+}
 
+// prepare checks a Config, finds its lock, and binds ranks. It returns the Comm to measure on.
+func prepare(c rma.Comm, cfg *Config) (lck Lock, bound rma.Comm, err error) {
+	if err := cfg.Validate(); err != nil {
+		return lck, nil, err
+	}
+	if cfg.Mode == DHT && c.Size() < 2 {
+		return lck, nil, fmt.Errorf("mode dht has the other ranks work on rank 0's volume, want at least 2 ranks: %w", ErrConfig)
+	}
+	if cfg.Lock != Atomic && !cfg.ownLocks() {
+		if lck, err = ParseLock(cfg.Lock); err != nil {
+			return lck, nil, err
+		}
+	}
+	if _, ok := cfg.structured(); lck.Serves && (cfg.Mode == DHT || ok) {
+		return lck, nil, fmt.Errorf("some ranks of lock %q serve the others, and in this mode every rank takes locks; choose another lock or mode: %w", cfg.Lock, ErrConfig)
+	}
+	if s, ok := cfg.Workload.(Sized); ok {
+		homes := c.Size()
+		if c.MemoryNodes() > 0 {
+			homes = c.MemoryNodes()
+		}
+		cfg.Locks = s.Table(homes)
+	}
+	bound, err = cfg.bound(c)
+	return lck, bound, err
+}
+
+// collect makes the Result of all ranks' measurements at rank 0. Collective.
+func collect(c rma.Comm, cfg *Config, lck *Lock, where place, m *measurement, collected int64, t *opCounts) (*Result, error) {
 	ps, err := rma.AllgatherBytes(c, m.ps.encode())
 	if err != nil {
 		return nil, err
@@ -74,6 +82,7 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	const perRank = 7
 	sums, err := c.Allgather([]int64{m.acquires, m.spanNs, m.busyNs, m.insideNs, m.visits, m.aborts, collected})
 	if err != nil || c.Rank() != 0 {
 		return nil, err
@@ -86,13 +95,13 @@ func Run(c rma.Comm, cfg Config) (*Result, error) {
 		}
 		all.add(byRank[r])
 	}
-	res := newResult(c, &cfg, &lck)
+	res := newResult(c, cfg, lck)
 	res.Cores, res.Oversubscribed, res.GOGC = where.cores, where.oversubscribed, gogc()
 	for r := range c.Size() {
-		res.NumGC += sums[7*r+6]
+		res.NumGC += sums[perRank*r+perRank-1]
 	}
 	res.KV = m.kv
-	res.gather(sums, 7, byRank, all, byLock, cfg.Duration > 0)
+	res.gather(sums, perRank, byRank, all, byLock, cfg.Duration > 0)
 	res.released(release)
 	res.tableCounts(m.counts)
 	res.count(t)

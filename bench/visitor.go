@@ -347,14 +347,20 @@ func (v *visitor) transfer(do func(w *rma.Window, b []int64, host, disp int), ex
 // might never succeed.
 const verifyTries = 20
 
-// verify checks that the locks exclude, in visits after the measured ones: exclusive holders
-// raise the locks' counters without atomics, so that increments are lost if two of them are in;
-// for shared holders the counters must not change. Locks of which a holder lost its lease are left
-// out. Collective.
+// A verdict is what the visits of verify find on one rank, by lock.
+type verdict struct {
+	made   samples         // increments
+	unsure samples         // losses of leases: the lock is left out
+	wrong  map[int64]error // locks that did not exclude
+}
+
+// verify checks that the locks exclude, in visits after the measured ones. Exclusive holders raise
+// the locks' counters without atomics, so increments are lost if two of them are in. For shared
+// holders the counters must not change. Locks of which a holder lost its lease are left out.
+// Collective.
 func (v *visitor) verify() error {
 	v.gapNs = 0
-	made, unsure := samples{}, samples{} // increments by lock; losses by lock
-	wrong := map[int64]error{}
+	seen := verdict{made: samples{}, unsure: samples{}, wrong: map[int64]error{}}
 	visits := min(max(v.visits/10, 10), 1000)
 	if !v.active() {
 		visits = 0
@@ -362,31 +368,11 @@ func (v *visitor) verify() error {
 	for range visits {
 		v.draw()
 		for try := range verifyTries {
-			held, err := v.attempt(false)
+			done, err := v.verifyOnce(&seen)
 			if err != nil {
 				return err
 			}
-			var found []error
-			for _, a := range v.next.Locks[:held] {
-				n, err := v.touch(a)
-				if err != nil && !errors.Is(err, ErrExclusion) {
-					return err
-				}
-				found = append(found, err)
-				made[int64(a.Lock)] += n
-			}
-			lost, err := v.release(held)
-			if err != nil {
-				return err
-			}
-			for i, a := range v.next.Locks[:held] {
-				if v.lost[i] {
-					unsure[int64(a.Lock)]++
-				} else if found[i] != nil {
-					wrong[int64(a.Lock)] = found[i] // the ranks go on together
-				}
-			}
-			if held == len(v.next.Locks) && !lost {
+			if done {
 				break
 			}
 			v.restart(try)
@@ -395,12 +381,12 @@ func (v *visitor) verify() error {
 	if err := v.leave(); err != nil {
 		return err
 	}
-	unsure, err := v.union(unsure)
+	unsure, err := v.union(seen.unsure)
 	if err != nil {
 		return err
 	}
 	var first error
-	for id, err := range wrong {
+	for id, err := range seen.wrong {
 		if unsure[id] == 0 {
 			first = err
 		}
@@ -409,9 +395,38 @@ func (v *visitor) verify() error {
 		return err
 	}
 	for id := range unsure {
-		delete(made, id)
+		delete(seen.made, id)
 	}
-	return agree(v.c, v.cfg, v.compare(made))
+	return agree(v.c, v.cfg, v.compare(seen.made))
+}
+
+// verifyOnce tries the visit that is drawn, and reports whether it held all its locks to its end.
+func (v *visitor) verifyOnce(seen *verdict) (done bool, err error) {
+	held, err := v.attempt(false)
+	if err != nil {
+		return false, err
+	}
+	var found []error
+	for _, a := range v.next.Locks[:held] {
+		n, err := v.touch(a)
+		if err != nil && !errors.Is(err, ErrExclusion) {
+			return false, err
+		}
+		found = append(found, err)
+		seen.made[int64(a.Lock)] += n
+	}
+	lost, err := v.release(held)
+	if err != nil {
+		return false, err
+	}
+	for i, a := range v.next.Locks[:held] {
+		if v.lost[i] {
+			seen.unsure[int64(a.Lock)]++
+		} else if found[i] != nil {
+			seen.wrong[int64(a.Lock)] = found[i] // the ranks go on together
+		}
+	}
+	return held == len(v.next.Locks) && !lost, nil
 }
 
 // union adds up the samples of all ranks. Collective.
