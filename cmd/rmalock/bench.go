@@ -90,36 +90,8 @@ func modeNames() []string {
 // have the job's number of ranks.
 func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	given := cmd.Flags().Changed
-	cfg := &o.sweep.Config
-	switch {
-	case given("acquires") && cfg.Acquires < 1:
-		return nil, fmt.Errorf("--acquires is %d, want at least 1", cfg.Acquires)
-	case given("duration") && cfg.Duration <= 0:
-		return nil, fmt.Errorf("--duration is %v, want more than 0", cfg.Duration)
-	case o.sweep.Repeat < 1:
-		return nil, fmt.Errorf("--repeat is %d, want at least 1", o.sweep.Repeat)
-	case o.png && o.plot == "":
-		return nil, errors.New("--png goes with --plot DIR")
-	}
-	for flag, values := range map[string]int{"lock": len(o.sweep.Locks), "mode": len(o.modes)} {
-		if values == 0 {
-			return nil, fmt.Errorf("--%s has no value, want at least one", flag)
-		}
-	}
-	for _, name := range o.sweep.Locks {
-		if strings.Trim(name, "0123456789") == "" {
-			return nil, fmt.Errorf("--lock has %q where a lock is wanted; numbers of one parameter have slashes between them, as in rmarw:TL=20/50", name)
-		}
-	}
-	for _, n := range o.sweep.Tables {
-		if n < 1 {
-			return nil, fmt.Errorf("--locks is %d, want at least 1", n)
-		}
-	}
-	for _, w := range o.sweep.Writers {
-		if !(w >= 0 && w <= 1) {
-			return nil, fmt.Errorf("--writers is %v, want 0 to 1", w)
-		}
+	if err := o.checkValues(given); err != nil {
+		return nil, err
 	}
 	if err := o.checkAll(given); err != nil {
 		return nil, err
@@ -150,6 +122,59 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	if o.sweep.Ranks, err = o.layout.check(cmd, &o.backend, o.figure != ""); err != nil {
 		return nil, err
 	}
+	points, err := o.points(given)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range points {
+		if err := o.layout.fits(p.Ranks); err != nil {
+			return nil, err
+		}
+		if err := o.observe.check(o.backend.name, p.Config.Lock, len(points)); err != nil {
+			return nil, err
+		}
+	}
+	return points, nil
+}
+
+// checkValues reports values that are out of range, or missing.
+func (o *benchOptions) checkValues(given func(string) bool) error {
+	cfg := &o.sweep.Config
+	switch {
+	case given("acquires") && cfg.Acquires < 1:
+		return fmt.Errorf("--acquires is %d, want at least 1", cfg.Acquires)
+	case given("duration") && cfg.Duration <= 0:
+		return fmt.Errorf("--duration is %v, want more than 0", cfg.Duration)
+	case o.sweep.Repeat < 1:
+		return fmt.Errorf("--repeat is %d, want at least 1", o.sweep.Repeat)
+	case o.png && o.plot == "":
+		return errors.New("--png goes with --plot DIR")
+	}
+	for flag, values := range map[string]int{"lock": len(o.sweep.Locks), "mode": len(o.modes)} {
+		if values == 0 {
+			return fmt.Errorf("--%s has no value, want at least one", flag)
+		}
+	}
+	for _, name := range o.sweep.Locks {
+		if strings.Trim(name, "0123456789") == "" {
+			return fmt.Errorf("--lock has %q where a lock is wanted; numbers of one parameter have slashes between them, as in rmarw:TL=20/50", name)
+		}
+	}
+	for _, n := range o.sweep.Tables {
+		if n < 1 {
+			return fmt.Errorf("--locks is %d, want at least 1", n)
+		}
+	}
+	for _, w := range o.sweep.Writers {
+		if !(w >= 0 && w <= 1) {
+			return fmt.Errorf("--writers is %v, want 0 to 1", w)
+		}
+	}
+	return nil
+}
+
+// points lists the runs of the sweep, or of the figure that is wanted.
+func (o *benchOptions) points(given func(string) bool) (points []bench.Point, err error) {
 	sweeps := []bench.Sweep{o.sweep}
 	if o.figure != "" {
 		if sweeps, o.absent, err = plot.Preset(o.figure); err != nil {
@@ -162,7 +187,6 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 		}
 		sweeps[0].Locks = o.sweep.Locks
 	}
-	var points []bench.Point
 	for _, s := range sweeps {
 		if o.figure != "" {
 			s = o.restrict(s, given)
@@ -175,14 +199,6 @@ func (o *benchOptions) check(cmd *cobra.Command) ([]bench.Point, error) {
 	}
 	if len(points) == 0 {
 		return nil, fmt.Errorf("nothing of figure %s is left to run: the flags narrow it to none of its locks, workloads or shares of writers", o.figure)
-	}
-	for _, p := range points {
-		if err := o.layout.fits(p.Ranks); err != nil {
-			return nil, err
-		}
-		if err := o.observe.check(o.backend.name, p.Config.Lock, len(points)); err != nil {
-			return nil, err
-		}
 	}
 	return points, nil
 }

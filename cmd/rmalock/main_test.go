@@ -229,20 +229,6 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// TestRefusedParameters: a lock refuses a parameter when the job is there, with exit status 1.
-func TestRefusedParameters(t *testing.T) {
-	for _, c := range []struct{ lock, says string }{
-		{"rmamcs:TL=0", `TL is "0": entry 1 is 0`},
-		{"dslr:LEASE=-1s", `LEASE is "-1s": want a time`},
-		{"shiftlock:K=x", `K is "x": want a whole number from 1 on`},
-		{"declock:POLICY=x", "want none, ts-tf, ts-pf"},
-	} {
-		t.Run(c.lock, func(t *testing.T) {
-			rmalock(t, "bench", "--backend", "inproc", "--ranks", "1", "--lock", c.lock).bad(t, 1, c.says)
-		})
-	}
-}
-
 func TestUsageErrors(t *testing.T) {
 	all := locks(t)
 	for _, c := range []struct {
@@ -320,6 +306,22 @@ func TestUsageErrors(t *testing.T) {
 				t.Errorf("stderr has the error's class in it: %s", o.stderr)
 			}
 		})
+	}
+}
+
+// TestRefusedParameters: a lock says which value it refuses, and what it wants.
+func TestRefusedParameters(t *testing.T) {
+	for name, says := range map[string]string{
+		"rmamcs:TL=0":      `TL is "0": entry 1 is 0`,
+		"dslr:LEASE=-1s":   `LEASE is "-1s": want a time such as 10ms`,
+		"shiftlock:K=x":    `K is "x": want a whole number from 1 on`,
+		"declock:POLICY=x": `POLICY is "x": want none, ts-tf, ts-pf, remote, local or bound`,
+	} {
+		o := rmalock(t, "bench", "--backend", "inproc", "--lock", name)
+		o.bad(t, 1, "rank ", says)
+		if strings.Contains(o.stderr, "bad configuration") {
+			t.Errorf("stderr has the error's class in it: %s", o.stderr)
+		}
 	}
 }
 
