@@ -6,9 +6,9 @@ import (
 	"github.com/rmalock/rmalock/remote"
 )
 
-// A Cache keeps copies of inner nodes, which may be old: what leads nowhere in a copy is read again,
-// and a leaf shows by its ID that it is the one that was there. The clients of a process may
-// share one. It takes a number of bytes.
+// A Cache keeps copies of inner nodes, which may be old. A client reads a node again where its copy
+// leads nowhere. A leaf shows by its ID that it is the one that the copy leads to. The clients of a
+// process may share one. It takes a number of bytes.
 type Cache struct {
 	mu     sync.Mutex
 	places []place // in sets of ways

@@ -18,13 +18,12 @@
 //
 // # What is measured
 //
-// The first tenth of the time, or of the acquires, is warm-up and dropped. Then
-// all ranks meet in a barrier, run the workload, and meet again; the duration is
-// the time between the two barriers as the rank saw it that began first, and the
-// throughput is the sum of all ranks' acquires divided by it. (In mode latency the
-// duration is that of rank 0's work alone. In mode clients with a duration the throughput is the
-// sum of what each rank made in its own time, as the last visit of one may take far longer than
-// the others'.)
+// The first tenth of the time, or of the acquires, is warm-up and dropped. Then all ranks meet in a
+// barrier, run the workload, and meet again. The duration is the time between the two barriers by
+// the clock of the rank that began first. The throughput is the sum of all ranks' acquires divided
+// by the duration. (In mode latency the duration is that of rank 0's work alone. In mode clients
+// with a duration the throughput is the sum of what each rank made in its own time, as the last
+// visit of one may take far longer than the others'.)
 //
 // With a duration, each rank stops by its own clock after a release, so that no
 // rank is left waiting; the ranks' shares then show how fair the lock is. With a
@@ -33,15 +32,16 @@
 // A latency is the time in Lock plus the time in Unlock, without the work in between. In mode
 // latency it is measured over batches of up to 1000 acquires, because reading a clock costs more
 // than an uncontended acquire, and the quantiles are those of the batch means. In the other modes
-// single acquires are sampled: as many as keep the cost of the clock near 2 % of a usual one, and
-// at least one in 128; each stands for the acquires up to the rank's next sample. A sample contains
-// one reading of the clock (two in sob and wcsb). The mean is that of the samples, but in modes
-// latency and lb that of all acquires: the time that the ranks worked, divided by their acquires.
+// single acquires are sampled: as many as keep the cost of the clock near 2 % of a usual acquire,
+// and at least one in 128. Each sample stands for the acquires up to the rank's next one. A sample
+// contains one reading of the clock (two in sob and wcsb). The mean is that of the samples, but in
+// modes latency and lb that of all acquires: the time that the ranks worked, divided by their
+// acquires.
 //
-// Operations per acquire come from a short pass of the same workload on a second
-// table of locks whose windows are counted (rma/hook), after the timed one, so
-// that counting does not disturb the times. Operations on the workload's own data
-// are not counted, but in mode dht, where atomics alone are one of the ways.
+// Operations per acquire come from a short pass of the same workload after the timed one, so that
+// counting does not disturb the times. It runs on a second table of locks whose windows are counted
+// (rma/hook). Operations on the workload's own data are not counted, but in mode dht, where atomics
+// alone are one of the ways.
 //
 // Nothing in the timed loops allocates; the number of garbage collections during
 // the measurement is reported.
@@ -74,9 +74,8 @@
 //
 // # In virtual time
 //
-// The workloads are the same and read time from the communicator alone. A run on a
-// model says so ([Result.Simulated]), names the machine and the constants of it that
-// are known to no more than a range, and says, as a [Band], what the ends of these
-// ranges would come to. There are no cores to share, no collector, and counting is
-// free, so that operations are counted in the measurement itself.
+// The workloads are the same and read time from the communicator alone. A run on a model says so
+// ([Result.Simulated]), and names the machine and those of its constants of which only a range is
+// known. Its [Band] is what the ends of these ranges would come to. There are no cores to share, no
+// collector, and counting is free, so that operations are counted in the measurement itself.
 package bench

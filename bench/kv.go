@@ -19,9 +19,10 @@ type KV struct {
 	Count int    `json:"count"`           // keys; 0 means 100,000
 	Index string `json:"index,omitempty"` // one of KVIndexes; "" is the pointer array
 	Size  int    `json:"size,omitempty"`  // bytes of a value, at least 8; 0 means 8
-	// YCSB is a core workload of YCSB that does other than search and update: d reads what was
-	// inserted last, and inserts; e scans up to 100 keys, and inserts; f reads, modifies and writes.
-	// A client that has inserted 1,000 keys deletes the oldest of them before it inserts another.
+	// YCSB is a core workload of YCSB with other operations than search and update. d reads what
+	// was inserted last, and inserts; e scans up to 100 keys, and inserts; f reads, modifies and
+	// writes. A client that has inserted 1,000 keys deletes the oldest of them before it inserts
+	// another.
 	YCSB string `json:"ycsb,omitempty"`
 }
 

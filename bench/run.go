@@ -9,10 +9,9 @@ import (
 	"github.com/rmalock/rmalock/rma/hook"
 )
 
-// Run measures a lock. Collective; the Result is at rank 0, and nil elsewhere. An
-// error of one rank is an error of all, unless it comes from the transport or the
-// lock in the middle of the workload: then the others may wait in vain, and the
-// job should end.
+// Run measures a lock. Collective; the Result is at rank 0, and nil elsewhere. An error of one rank
+// is an error of all, unless it comes from the transport or the lock in the workload. Then the
+// others may wait in vain, and the job should end.
 func Run(c rma.Comm, cfg Config) (*Result, error) {
 	lck, c, err := prepare(c, &cfg)
 	if err != nil {
@@ -123,10 +122,10 @@ func newResult(c rma.Comm, cfg *Config, lck *Lock) *Result {
 	return res
 }
 
-// gather fills in what follows from the acquires, the span, the busy time, the time in critical
-// sections, the visits and the aborts of each rank, the first six of per words in sums, and from
-// the samples. In mode clients these are by rank and by lock, otherwise together. timed says that
-// each rank stopped by its clock: there the rates of mode clients are sums of the ranks' own.
+// gather fills in what follows from the samples and from six numbers of each rank: acquires, span,
+// busy time, time in critical sections, visits and aborts. They are the first six of per words in
+// sums. In mode clients these are by rank and by lock, otherwise together. timed says that each
+// rank stopped by its clock: there the rates of mode clients are sums of the ranks' own.
 func (r *Result) gather(sums []int64, per int, byRank []samples, all samples, byLock lockSamples, timed bool) {
 	var longest, busy, inside, visits, aborts int64
 	var acquireRate, visitRate float64 // a second

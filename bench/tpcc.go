@@ -10,9 +10,9 @@ import (
 	"github.com/rmalock/rmalock/lock"
 )
 
-// TPCC is a Workload: the locks of TPC-C's transactions, as dslr, section 6.1, has them. Each
-// host has warehouses with a lock for every row; a transaction acquires its locks in the order of
-// its statements, and not in that of ids, so that deadlocks are part of it.
+// TPCC is a Workload: the locks of TPC-C's transactions, as dslr, section 6.1, has them. Each host
+// has warehouses with a lock for every row. A transaction acquires its locks in the order of its
+// statements, and not in that of ids, so deadlocks occur.
 //
 // Which rows a transaction locks follows the trace generator of the paper's authors: of orders,
 // new orders and order lines those with the customer's number. Customers and items are drawn by

@@ -40,11 +40,10 @@ type Constant struct {
 // Virtual is a job in virtual time: any number of ranks in this process, on a model
 // of a machine. Equal seeds give equal results, whatever the computer.
 //
-// A Config with neither Duration nor Acquires runs for 5 ms, or 20 us per rank if that
-// is more, which is some ten acquires of each rank when one takes 2 us and all want
-// the same lock; or until there are 1,000 acquires per rank, if that is sooner, as it
-// is with readers that do not hinder each other. In mode dht each rank does 100
-// operations.
+// A Config with neither Duration nor Acquires runs for 5 ms, or 20 us per rank if that is more.
+// That is some ten acquires of each rank when one takes 2 us and all want one lock. It ends at
+// 1,000 acquires per rank if that is sooner, as with readers that do not delay each other. In mode
+// dht each rank does 100 operations.
 type Virtual struct {
 	// Topology has the place of each rank. Those of one element of the level node share
 	// memory; without such a level, all do.

@@ -44,14 +44,14 @@ type Client interface {
 	Next(v *Visit)
 }
 
-// A Visit acquires its locks in their order, works, and releases them, the last one first.
-// Clients that acquire locks in another order than that of ids may wait for each other for ever,
-// unless the lock has one of them give way: then the visit lets all go, pauses, and begins again,
-// as it does if it has lost the lease of one.
+// A Visit acquires its locks in their order, works, and releases them, the last one first. Clients
+// that acquire locks in another order than that of ids may wait for each other for ever, unless the
+// lock has one of them give way. Then the visit releases all, pauses, and begins again, as it does
+// if it has lost the lease of a lock.
 type Visit struct {
 	Locks []Acquire
-	// Accesses is the number of memory accesses at the home of each lock while all are held,
-	// one after the other: Puts where the lock is exclusive, Gets where it is shared.
+	// Accesses is the number of memory accesses at the home of each lock while all are held. They
+	// follow each other: Puts where the lock is exclusive, Gets where it is shared.
 	Accesses int
 	// Words are read at the home of each lock while all are held, before computing, and written
 	// after it where the lock is exclusive, one lock after the other; at most 8.

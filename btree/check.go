@@ -6,10 +6,10 @@ import (
 	"github.com/rmalock/rmalock/remote"
 )
 
-// Check goes through the whole tree, at a time when no client works, and reports what is wrong:
-// on each level fences that do not meet, keys outside of them or twice, nodes of another level;
-// and nodes that their parent does not name, if the level below has others. It calls found, if
-// not nil, for each pair.
+// Check goes through the whole tree, at a time when no client works, and reports what is wrong. On
+// each level these are fences that do not meet, keys outside of them or twice, and nodes of another
+// level. They are also nodes that their parent does not name, if the level below has others. It
+// calls found, if not nil, for each pair.
 func (t *Tree) Check(found func(key, value int64)) error {
 	if err := t.findRoot(); err != nil {
 		return err

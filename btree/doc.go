@@ -76,8 +76,8 @@
 //
 // # Where it differs from Sherman
 //
-// Checksums in place of versions, and so 40 entries of a leaf and not 54; one size of entry; the
-// release is a sum and not a write of 0; global locks are in the memory of the memory node
-// (in virtual time bench.Virtual.Device puts them into that of its card), 4,096 a host
-// by default and not 32,768; and a torn read has an end.
+// Nodes have checksums in place of versions, and so 40 entries of a leaf and not 54. Entries have
+// one size. The release is a sum and not a write of 0. Global locks are in the memory of the memory
+// node, 4,096 a host by default and not 32,768. (In virtual time bench.Virtual.Device puts them
+// into the memory of its card.) A reader of torn nodes ends, as it takes the lock.
 package btree

@@ -24,8 +24,8 @@ var (
 
 // Config of a Table. All clients pass the same.
 type Config struct {
-	// Keys is about how many keys there will be, if known: the defaults of Initial, Segments and
-	// Words have room for them without a split, for twice as many with splits.
+	// Keys is about how many keys there will be, if known. The defaults of Initial, Segments and
+	// Words have room for them without a split, and for twice as many with splits.
 	Keys int
 	// Segments is the most segments that the table grows to, a power of two. Their memory, 24
 	// bytes a slot, is reserved at once. 0 means twice Initial, or 64.

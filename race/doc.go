@@ -44,9 +44,9 @@
 //
 // # Splits
 //
-// DIRECTORY says that a segment is being split. Then each bucket is: its HEADER gets the next
-// depth; the keys that go are frozen, so that no client changes them there; each is copied to the
-// slot of the same number in the new segment; slots with nothing to copy get a mark there; and the
+// DIRECTORY says that a segment is being split. Then each bucket is split. Its HEADER gets the next
+// depth. The keys that move are frozen, so that no client changes them there. Each is copied to the
+// slot of the same number in the new segment; slots with nothing to copy get a mark there. Then the
 // new bucket is opened. A client may repeat each step, or do it in place of another client: nothing
 // is copied into a slot that is not 0, and no slot becomes 0 again. A client that needs to change a
 // key of a bucket in between finishes that bucket first. A search does not: it reads the old
@@ -88,9 +88,9 @@
 //
 // # Where it differs from RACE
 //
-// Segments have fixed places, and so their memory is reserved at the start: there is no pointer in
-// the directory, and a client that finishes another's split finds the new segment. Keys of a split
-// keep the numbers of their slots. Inserts are tentative first. All keys that a read finds have one
+// Segments have fixed places, and so their memory is reserved at the start. The directory has no
+// pointers, and a client that finishes another's split finds the new segment. Keys of a split keep
+// the numbers of their slots. Inserts are tentative first. All keys that a read finds have one
 // owner word; nothing is locked in a split. Lock entries are cider's. Clients read no copy of the
 // whole directory: they follow the headers.
 package race

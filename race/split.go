@@ -112,9 +112,10 @@ func (t *Table) finish(segment, d int) error {
 	return err
 }
 
-// move splits a bucket of a segment of depth d, as far as it is not split yet: it says so in the
-// header, freezes the keys that go, copies each to the slot of the same number in the bucket of
-// the same number of the new segment, and opens that one. Any number of clients may do so at once.
+// move splits a bucket of a segment of depth d, as far as it is not split yet. It says so in the
+// header, and freezes the keys that move. It copies each to the slot of the same number in the
+// bucket of the same number of the new segment, and opens that bucket. Any number of clients may do
+// so at once.
 func (t *Table) move(segment, d, bucket int) error {
 	child := segment | 1<<d
 	host, base := t.place(segment)

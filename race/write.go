@@ -55,8 +55,8 @@ const (
 )
 
 // insert tries once. It puts the key into an empty slot as tentative, reads the buckets again, and
-// commits it if no other client has the key there: of two that insert a key, one at least sees the
-// other, since each looks after it has put.
+// commits it if no other client has the key there. Of two clients that insert a key at least one
+// sees the other, since each reads after it has put.
 func (t *Table) insert(seen *bool, rival *int64) (verdict, error) {
 	im := &t.img
 	if err := t.settle(im); err != nil {

@@ -29,7 +29,7 @@ type Config struct {
 	// Classes are the sizes of blocks in words, ascending, all multiples of the first; the
 	// first is 4 at least. Sizes makes them.
 	Classes []int
-	// Chunk is the most words that a client keeps, and that its death loses; a multiple of
+	// Chunk is the most words that a client keeps, and that its death loses. It is a multiple of
 	// twice the first class, and at least eight times the last. 0 means 16 of the last class.
 	Chunk int
 	// Lease is how long a section may last, in nanoseconds; 0 means one second.

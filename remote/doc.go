@@ -33,11 +33,11 @@
 // # Leases
 //
 // A section lasts at most Config.Lease. A client that stays in it for longer is taken for dead:
-// others no longer wait for it. Leave then returns [ErrExpired], and what the section has read
-// may be garbage. The client looks at its own clock alone; clocks need run equally fast only.
-// A change of a word of the user's own that rests on what an expired section has found, such
-// as a CompareAndSwap of a pointer, may be wrong too: the lease is to be longer than a client
-// ever stops. The default, one second, is some 10^5 operations.
+// others no longer wait for it. Leave then returns [ErrExpired], and what the section has read may
+// be garbage. The client looks at its own clock alone; clocks need run equally fast only. A change
+// of a word that rests on what an expired section has found, such as a CompareAndSwap of a pointer,
+// may be wrong too. So the lease must be longer than a client ever stops. The default, one second,
+// is some 10^5 operations.
 //
 // # Words
 //
@@ -77,10 +77,10 @@
 //
 // # Death
 //
-// What a dead client had in hand is lost: at most Config.Chunk words (the rest of its half chunk,
-// its lists, and blocks that it freed; half a chunk more with FarWords), and beyond it what it
-// freed or allocated in its last section. A client that frees faster than epochs advance waits in
-// Enter, at most some leases, so that this holds. Nothing else waits for a dead client. Its
+// A dead client's memory is lost: at most Config.Chunk words, and half a chunk more with FarWords.
+// These are the rest of its half chunk, its lists, and blocks that it freed. What it freed or
+// allocated in its last section comes on top. A client that frees faster than epochs advance waits
+// in Enter, at most some leases, so that this holds. Nothing else waits for a dead client. Its
 // operations that are still on the way when its lease ends must have taken effect by then; verbs
 // and MPI see to that where their time-outs are shorter than the lease.
 //

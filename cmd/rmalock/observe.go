@@ -64,9 +64,9 @@ func (o *observing) address() (host string, port int, err error) {
 	return cmp.Or(host, "127.0.0.1"), port, nil
 }
 
-// around serves counters and writes the timeline while f runs. f wraps its tables of locks
-// with the function that it gets; nil means no wrapping. name is the lock's; processes
-// says that each rank is a process. Collective.
+// around serves counters and writes the timeline while f runs. f wraps its tables of locks with the
+// function that it gets; nil means no wrapping. name is the lock's name. processes says that each
+// rank is a process. Collective.
 func (o *observing) around(c rma.Comm, name string, processes bool, f func(wrap func(rma.Comm, lock.Table) lock.Table) error) error {
 	if o.trace == "" && o.counters == "" {
 		return f(nil)

@@ -94,9 +94,9 @@ func (c *Client) Describe() string { return "verbs, " + c.p.n.nic.text + ", clie
 // Allocate creates a window, or attaches to it by its name and Config.Job. It stays until the memory
 // nodes end.
 //
-// In a window of ranks each slot has words. They lie on the memory nodes, so that what a client
-// had written is there when it has died, and in the slot's next generation: slot i at memory node i
-// modulo their number. All clients reach them through the device, a client its own too.
+// In a window of ranks each slot has words. They lie on the memory nodes, slot i at memory node i
+// modulo their number. So what a client has written is there after its death, and in the slot's
+// next generation. All clients reach them through the device, a client its own too.
 func (c *Client) Allocate(spec rma.Spec) (*rma.Window, error) {
 	if err := rma.Validate(c, spec); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 )
 
 // A node is what the ranks of one process share: a device, registered memory, and one queue pair
-// for each target: the memory nodes first, then the nodes of the job.
+// for each target. Targets are the memory nodes, then the nodes of the job.
 type node struct {
 	nic      *nic
 	targets  []*target
