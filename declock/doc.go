@@ -68,7 +68,7 @@
 // The header has an epoch, which counts resets in place of counters at each client (section
 // 4.4), and a bit for deaths. Step 3 of a reset changes the header by CompareAndSwap. A reader
 // that leaves waits for entries in an order in which they come, and takes a newer one for a sign
-// that it is not asked. Entries that are overwritten are written again. A message has the stamp of the
-// next entry, and not the earliest of the queue. docs/errata.md has the reasons. A rank that waits resets the lock only if a rank of the queue has died, and not
-// after some time.
+// that it is not asked. Entries that are overwritten are written again. A message has the stamp
+// of the next entry, and not the earliest of the queue. A rank that waits resets the lock only
+// if a rank of the queue has died, and not after some time. docs/errata.md has the reasons.
 package declock
