@@ -80,6 +80,8 @@ func (x KV) Check(int) error {
 		return fmt.Errorf("%d keys, want at least 1: %w", x.Count, ErrConfig)
 	case !slices.Contains(KVIndexes(), x.Index):
 		return fmt.Errorf("no index is called %q; there are: %s: %w", x.Index, strings.Join(KVIndexes(), ", "), ErrConfig)
+	case x.YCSB == ycsbScans && x.Index == kvRace:
+		return fmt.Errorf("YCSB workload e scans, and index %s has no order; want %s or %s: %w", kvRace, kvArray, kvSmart, ErrConfig)
 	case x.Size < 8 || x.Size > 4096:
 		return fmt.Errorf("values of %d bytes, want 8 to 4096: %w", x.Size, ErrConfig)
 	case !slices.Contains([]string{"", ycsbLatest, ycsbScans, ycsbModify}, x.YCSB):

@@ -29,13 +29,18 @@ type kvOrdered interface {
 	Range(from []byte, n int, f func(key, value []byte) error) error
 }
 
-const kvArray = "array"
+// Names of indexes.
+const (
+	kvArray = "array"
+	kvRace  = "race" // without an order
+	kvSmart = "smart"
+)
 
 // kvIndexes open the indexes, for x.keys(c.Size()) keys of 8 bytes and values of x.Size.
 var kvIndexes = map[string]func(c rma.Comm, x KV, p cider.Policy) (kvIndex, error){
 	kvArray: newKVArray,
-	"race":  newKVRace,
-	"smart": newKVTree,
+	kvRace:  newKVRace,
+	kvSmart: newKVTree,
 }
 
 // KVIndexes are the names that KV.Index may have.

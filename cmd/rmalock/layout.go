@@ -53,7 +53,8 @@ func (l *layout) flags(cmd *cobra.Command) {
 	f.StringVar(&l.topology, "topology", "", "sim: the machine in words instead, such as \"rack:2 node:4 core:16\"; see rmalock topo")
 	f.StringVar(&l.machine, "machine", "aries", "sim: the machine that is simulated: "+strings.Join(bench.Machines(), ", "))
 	f.BoolVar(&l.band, "band", false, "sim: sweep the weak constants of the machine (default with --figure: true)")
-	f.DurationSliceVar(&l.poll, "poll", nil, "sim: first and longest pause between polls of a far word (default 1us,100us, as in MPI jobs)")
+	f.DurationSliceVar(&l.poll, "poll", nil, "sim: `first,longest` pause between polls of a far word (default 1us,100us, as in MPI jobs)")
+	f.Lookup("poll").DefValue = "" // the text has it
 	f.BoolVar(&l.colocated, "colocated", false, "sim: memory nodes lie on the nodes of the ranks, the first on the first")
 	f.BoolVar(&l.verbs, "verbs", false, "sim: windows are on InfiniBand verbs and not on MPI, and polls have no pauses")
 	f.BoolVar(&l.maskedSwap, "masked-swap", false, "sim: with --verbs a swap, whole or masked, is one operation of the card, and no loop")

@@ -34,29 +34,34 @@ const (
 // structureFlags are the flags of modes store and index beside --keys.
 var structureFlags = []string{"objects", "size", "counted", "index", "ycsb"}
 
+// flags adds the flags of a command of one mode, or of bench, which has them all, for "".
 func (x *structures) flags(cmd *cobra.Command, mode string) {
 	f := cmd.Flags()
-	if mode == kvMode {
-		f.IntSliceVar(&x.objects, "objects", nil, "numbers of keys (default 100000)")
-	} else if mode != storeMode {
-		f.IntSliceVar(&x.objects, "objects", nil, "numbers of keys in the tree (default 1000000)")
-	} else {
-		f.IntSliceVar(&x.objects, "objects", nil, "numbers of objects (default 100000)")
+	of := func(modes ...string) bool { return mode == "" || slices.Contains(modes, mode) }
+	about := func(prefix, text string) string { // bench says of which modes a flag is
+		if mode != "" {
+			return text
+		}
+		return prefix + text
 	}
-	if mode == kvMode {
-		f.IntSliceVar(&x.sizes, "size", nil, "sizes of values in bytes (default 8)")
-	} else if mode != indexMode {
-		f.IntSliceVar(&x.sizes, "size", nil, "modes store and kv: sizes of objects (default 414), or of values (default 8), in bytes")
+	objects := map[string]string{
+		storeMode: "numbers of objects (default 100000)", indexMode: "numbers of keys in the tree (default 1000000)", kvMode: "numbers of keys (default 100000)",
+		"": "modes store, index and kv: numbers of objects or keys (default 100000, of index 1000000)",
 	}
-	if mode == kvMode || mode == "" {
-		f.StringSliceVar(&x.indexes, "index", nil, "mode kv: `indexes`: "+strings.Join(bench.KVIndexes(), ", ")+" (default array)")
-		f.StringVar(&x.ycsb, "ycsb", "", "mode kv: a `workload` of YCSB, a to f, or write-intensive, read-intensive, write-only (default write-intensive)")
+	sizes := map[string]string{
+		storeMode: "sizes of objects in bytes (default that of --trace)", kvMode: "sizes of values in bytes (default 8)",
+		"": "modes store and kv: sizes of objects (default 414), or of values (default 8), in bytes",
 	}
-	if mode != indexMode && mode != kvMode {
-		f.BoolVar(&x.counted, "counted", false, "mode store: a set reads the object's version first, and versions are verified")
+	f.IntSliceVar(&x.objects, "objects", nil, objects[mode])
+	if of(storeMode, kvMode) {
+		f.IntSliceVar(&x.sizes, "size", nil, sizes[mode])
 	}
-	if mode == "" {
-		f.Lookup("objects").Usage = "modes store and index: numbers of objects (default 100000), or of keys (default 1000000)"
+	if of(kvMode) {
+		f.StringSliceVar(&x.indexes, "index", nil, about("mode kv: ", "`indexes`: "+strings.Join(bench.KVIndexes(), ", ")+" (default array)"))
+		f.StringVar(&x.ycsb, "ycsb", "", about("mode kv: ", "a `workload` of YCSB, a to f, or write-intensive, read-intensive, write-only (default write-intensive)"))
+	}
+	if of(storeMode) {
+		f.BoolVar(&x.counted, "counted", false, about("mode store: ", "a set reads the object's version first, and versions are verified"))
 	}
 }
 
@@ -289,8 +294,16 @@ func newStructure(o *benchOptions, mode, short string, prepare func(*cobra.Comma
 		complete(cmd, "lock", lockNames()...)
 	}
 	o.structures.flags(cmd, mode)
-	f.StringSliceVar(&o.clients.keys, "keys", []string{"uniform"}, "how often each is used: uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE")
-	f.Float64SliceVar(&o.sweep.Writers, "writers", []float64{0.5}, "`shares` of sets, 0 to 1; the rest are gets")
+	keys, writers := "zipf:0.99", "0.5"
+	switch mode {
+	case storeMode:
+		keys, writers = "that of --trace", "that of --trace"
+	case kvMode:
+		writers = "that of --ycsb"
+	}
+	f.StringSliceVar(&o.clients.keys, "keys", nil, "how often each is used: uniform, zipf:THETA, scrambled:THETA or hot:SET:SHARE (default "+keys+")")
+	f.Float64SliceVar(&o.sweep.Writers, "writers", nil, "`shares` of sets, 0 to 1; the rest are gets (default "+writers+")")
+	f.Lookup("writers").DefValue = "" // the text has it
 	f.DurationVar(&o.sweep.Config.Duration, "duration", 0, "time to run, warm-up included (default 1s)")
 	f.IntVar(&o.sweep.Config.Acquires, "acquires", 0, "operations per rank, instead of a duration")
 	f.Uint64Var(&o.sweep.Config.Seed, "seed", 0, "of the ranks' random choices")

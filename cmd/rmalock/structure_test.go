@@ -55,6 +55,7 @@ func TestStoreWrong(t *testing.T) {
 		"bench --mode trace --writers 0.5":         "want 1, for which all locks are exclusive",
 		"bench --mode trace --of tpce":             "want of one of [tatp tpcc]",
 		"kv --memory-nodes 1 --index hash":         "there are: array",
+		"kv --index race --ycsb e":                 "index race has no order; want array or smart",
 		"kv --memory-nodes 1 --lock cider:x=1":     "credit, threshold",
 		"kv --memory-nodes 1 --size 4":             "8 to",
 		"bench --mode index --ycsb a":              "go with --mode kv",
