@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rmalock/rmalock/lock"
@@ -83,8 +84,11 @@ func (t Trace) String() string {
 
 // Check reports what is wrong with the fields.
 func (t Trace) Check(int) error {
-	if !slices.Contains(Traces(), t.Of) || t.Inside < 0 || t.Think < 0 {
-		return fmt.Errorf("trace %+v, want of one of %v, and times of 0 or more: %w", t, Traces(), ErrConfig)
+	if !slices.Contains(Traces(), t.Of) {
+		return fmt.Errorf("no trace is of %q; there are: %s: %w", t.Of, strings.Join(Traces(), ", "), ErrConfig)
+	}
+	if t.Inside < 0 || t.Think < 0 {
+		return fmt.Errorf("times of a trace are %v and %v, want 0 or more: %w", t.Inside, t.Think, ErrConfig)
 	}
 	return nil
 }

@@ -347,8 +347,8 @@ func (v *visitor) transfer(do func(w *rma.Window, b []int64, host, disp int), ex
 // might never succeed.
 const verifyTries = 20
 
-// A verdict is what the visits of verify find on one rank, by lock.
-type verdict struct {
+// findings are what the visits of verify find on one rank, by lock.
+type findings struct {
 	made   samples         // increments
 	unsure samples         // losses of leases: the lock is left out
 	wrong  map[int64]error // locks that did not exclude
@@ -360,7 +360,7 @@ type verdict struct {
 // Collective.
 func (v *visitor) verify() error {
 	v.gapNs = 0
-	seen := verdict{made: samples{}, unsure: samples{}, wrong: map[int64]error{}}
+	seen := findings{made: samples{}, unsure: samples{}, wrong: map[int64]error{}}
 	visits := min(max(v.visits/10, 10), 1000)
 	if !v.active() {
 		visits = 0
@@ -401,7 +401,7 @@ func (v *visitor) verify() error {
 }
 
 // verifyOnce tries the visit that is drawn, and reports whether it held all its locks to its end.
-func (v *visitor) verifyOnce(seen *verdict) (done bool, err error) {
+func (v *visitor) verifyOnce(seen *findings) (done bool, err error) {
 	held, err := v.attempt(false)
 	if err != nil {
 		return false, err

@@ -53,7 +53,7 @@ func TestStoreWrong(t *testing.T) {
 		"kv --memory-nodes 1 --ycsb g":             "want a, b",
 		"bench --mode lb --of tatp":                "goes with --mode trace",
 		"bench --mode trace --writers 0.5":         "want 1, for which all locks are exclusive",
-		"bench --mode trace --of tpce":             "want of one of [tatp tpcc]",
+		"bench --mode trace --of tpce":             `no trace is of "tpce"; there are: tatp, tpcc`,
 		"kv --memory-nodes 1 --index hash":         "there are: array",
 		"kv --index race --ycsb e":                 "index race has no order; want array or smart",
 		"kv --memory-nodes 1 --lock cider:x=1":     "credit, threshold",
