@@ -131,7 +131,7 @@ func (t *CASLock) TryLock(id int, mode lock.Mode) (bool, error) {
 	return t.taken(k, found == 0, err)
 }
 
-// Unlock lets lock id go.
+// Unlock releases lock id.
 func (t *CASLock) Unlock(id int, mode lock.Mode) error {
 	at := t.at(id)
 	t.held.unclaim(t.held.claimed(id, mode))

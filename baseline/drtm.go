@@ -213,7 +213,7 @@ func (t *DrTM) TryLock(id int, mode lock.Mode) (bool, error) {
 	return t.taken(k, got, err)
 }
 
-// Unlock lets lock id go. Of a reader it returns lock.ErrLeaseLost if its lease may have ended.
+// Unlock releases lock id. Of a reader it returns lock.ErrLeaseLost if its lease may have ended.
 func (t *DrTM) Unlock(id int, mode lock.Mode) error {
 	at := t.at(id)
 	k := t.held.claimed(id, mode)

@@ -351,7 +351,7 @@ func (t *DSLRPlus) TryLock(id int, mode lock.Mode) (bool, error) {
 	return t.taken(k, got, err)
 }
 
-// Unlock lets lock id go.
+// Unlock releases lock id.
 func (t *DSLRPlus) Unlock(id int, mode lock.Mode) error {
 	at := t.at(id)
 	k := t.held.claimed(id, mode)

@@ -97,7 +97,7 @@ func (t *NCoSED) wordOf(turn int64) int64 {
 	return ncosed.rank.With(ncosed.turn.With(0, turn), owner(t.c))
 }
 
-// Unlock lets lock id go.
+// Unlock releases lock id.
 func (t *NCoSED) Unlock(id int, mode lock.Mode) error {
 	k := t.held.claimed(id, mode)
 	t.held.unclaim(k)

@@ -109,7 +109,7 @@ func (t *TableLocks) TryLock(id int, in Intent) (bool, error) {
 	return t.taken(k, got, err)
 }
 
-// Unlock lets lock id go.
+// Unlock releases lock id.
 func (t *TableLocks) Unlock(id int) error {
 	k := t.held.claimed(id, lock.Shared)
 	t.held.unclaim(k)

@@ -246,7 +246,7 @@ func (t *Traditional) TryLock(id int, mode lock.Mode) (bool, error) {
 	return answer == answerYes && err == nil, err
 }
 
-// Unlock lets lock id go.
+// Unlock releases lock id.
 func (t *Traditional) Unlock(id int, mode lock.Mode) error {
 	home := t.Home(id)
 	t.held.unclaim(t.held.claimed(id, mode))

@@ -186,7 +186,7 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	return true, k.told()
 }
 
-// Unlock lets lock id go. lock.ErrLeaseLost says that other ranks took the caller for dead.
+// Unlock releases lock id. lock.ErrLeaseLost says that other ranks took the caller for dead.
 func (t *Table) Unlock(id int, mode lock.Mode) error {
 	k := t.find(id)
 	if k == nil || k.mode != mode {

@@ -50,5 +50,5 @@ func (m *Mutex) ULock(ctx context.Context) error {
 // hold the lock any more.
 func (m *Mutex) Upgrade() error { return m.t.upgrade(m.id) }
 
-// UUnlock lets go of a lock that ULock took, upgraded or not.
+// UUnlock releases a lock that ULock took, upgraded or not.
 func (m *Mutex) UUnlock() error { return m.t.unlock(m.id, update) }

@@ -118,7 +118,7 @@ func (l *Local) TryLock(id int, mode Mode) (bool, error) {
 	return got, err
 }
 
-// Unlock lets lock id go: to the next goroutine that waits if it wants the same in the
+// Unlock releases lock id: to the next goroutine that waits if it wants the same in the
 // same mode, T_L times in a row, otherwise to the other ranks.
 func (l *Local) Unlock(id int, mode Mode) error {
 	mode = l.check(id, mode)

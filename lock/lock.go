@@ -99,7 +99,7 @@ type Table interface {
 	// Lock takes lock id. A lock without a shared mode takes Shared for Exclusive. Its
 	// errors are those of Mutex.Lock.
 	Lock(ctx context.Context, id int, mode Mode) error
-	// Unlock lets lock id go, which the caller took with the same mode.
+	// Unlock releases lock id, which the caller took with the same mode.
 	Unlock(id int, mode Mode) error
 	// TryLock takes lock id if it can without waiting, and reports whether it did.
 	TryLock(id int, mode Mode) (bool, error)

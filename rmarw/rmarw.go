@@ -215,7 +215,7 @@ func (t *Table) TryLock(id int, mode lock.Mode) (bool, error) {
 	return got, err
 }
 
-// Unlock lets lock id go.
+// Unlock releases lock id.
 func (t *Table) Unlock(id int, mode lock.Mode) error {
 	if mode == lock.Exclusive {
 		m := t.mutex(id)

@@ -138,7 +138,7 @@ func (t *Table) TryLock(id int, m lock.Mode) (bool, error) {
 	return true, t.granted(p)
 }
 
-// Unlock lets lock id go. lock.ErrLeaseLost says that other ranks took the caller for dead.
+// Unlock releases lock id. lock.ErrLeaseLost says that other ranks took the caller for dead.
 func (t *Table) Unlock(id int, m lock.Mode) error {
 	p := t.find(id)
 	if p == nil || p.mode != m {
