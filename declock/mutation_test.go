@@ -44,14 +44,19 @@ func TestMutants(t *testing.T) {
 		}
 		p.MaxSteps = 20_000
 	}}
-	if locktest.Deep() {
-		e.Every = 1
-	}
-	s, err := check.SurveyMutants(e, equivalent(),
+	survey(t, e, equivalent(),
 		variant(t, "declock", nil),
 		variant(t, "declock, an entry", params{"CAPACITY": "1"}),
 		variant(t, "declock, nodes, local", params{"POLICY": "local"}),
 		variant(t, "declock, nodes, ts-tf", params{"POLICY": "ts-tf"}))
+}
+
+// survey hunts mutants, and logs the table.
+func survey(t *testing.T, e check.Effort, equivalent []check.Equivalent, infos ...lock.Info) {
+	if locktest.Deep() {
+		e.Every = 1
+	}
+	s, err := check.SurveyMutants(e, equivalent, infos...)
 	if s != nil {
 		var b strings.Builder
 		if err := s.WriteText(&b); err != nil {
@@ -62,6 +67,37 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// Places and mistakes, as the lists name them.
+const (
+	both = iota
+	readers
+	writers
+)
+const (
+	part, grant, reset           = "declock ranks.PART", "declock ranks.GRANT", "declock ranks.RESET"
+	header, entry                = "declock.HEADER", "declock.ENTRY"
+	ticket, state                = "declock nodes.TICKET", "declock nodes.STATE"
+	wants, wake, held, localBeat = "declock nodes.WANT", "declock nodes.WAKE", "declock nodes.HELD", "declock nodes.BEAT"
+)
+const beat = "heartbeats.BEAT"
+
+const (
+	acquiring, trying, releasing = check.Acquiring, check.Trying, check.Releasing
+	forgotten, late              = check.Forget, check.Late
+	noFlush, isTorn              = check.NoFlush, check.Torn
+	blind, trusting              = check.Blind, check.Trusting
+	noWait, anyChange            = check.NoWait, check.AnyChange
+)
+
+// places are mistakes at a step after another one, in some modes; before is "" for the first step.
+func places(phase check.Phase, modes int, step, before, why string, mistakes []check.Mutation) (out []check.Equivalent) {
+	for _, m := range mistakes {
+		out = append(out, check.Equivalent{Phase: phase, Step: step, Before: before, First: before == "", Mutation: m,
+			Readers: modes == readers, Writers: modes == writers, Why: why})
+	}
+	return out
 }
 
 // equivalent are mistakes that are none, and some that are not caught.
@@ -90,104 +126,202 @@ func equivalent() (out []check.Equivalent) {
 		lostTry  = "not caught: a try that loses its first CompareAndSwap"
 		lostWant = "not caught: a try that made way for two ranks of its node"
 	)
-	const (
-		both = iota
-		readers
-		writers
-	)
-	const (
-		part, grant, reset     = "declock ranks.PART", "declock ranks.GRANT", "declock ranks.RESET"
-		header, entry          = "declock.HEADER", "declock.ENTRY"
-		ticket, state          = "declock nodes.TICKET", "declock nodes.STATE"
-		want, wake, held, beat = "declock nodes.WANT", "declock nodes.WAKE", "declock nodes.HELD", "declock nodes.BEAT"
-	)
-	const (
-		acquire, try, release = check.Acquiring, check.Trying, check.Releasing
-		forgotten, late       = check.Forget, check.Late
-		noFlush, isTorn       = check.NoFlush, check.Torn
-		blind, trusting       = check.Blind, check.Trusting
-		noWait, any           = check.NoWait, check.AnyChange
-	)
 	at := func(phase check.Phase, modes int, step, before, why string, mistakes ...check.Mutation) {
-		for _, m := range mistakes {
-			out = append(out, check.Equivalent{Phase: phase, Step: step, Before: before, First: before == "", Mutation: m,
-				Readers: modes == readers, Writers: modes == writers, Why: why})
-		}
+		out = append(out, places(phase, modes, step, before, why, mistakes)...)
 	}
 	// Waits.
-	at(acquire, both, "Await "+wake, "Flush", once, any)
-	at(acquire, both, "Await "+grant, "Flush of Put "+entry, once, any)
-	at(acquire, writers, "Await "+grant, "Flush of Get "+header, once, any)
-	at(acquire, both, "Await "+header, "Await "+header, again, noWait, any)
-	at(acquire, both, "Await "+header, "Flush of Get "+header, again, noWait, any)
-	at(acquire, both, "Await "+part, "Await "+part, again, noWait, any)
-	at(acquire, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, any)
-	at(acquire, both, "Await "+part, "Flush of Put "+reset, again, any)
-	at(acquire, writers, "Await "+part, "Flush of Put "+reset, again, noWait)
-	at(release, readers, "Await "+part, "Await "+part, again, noWait, any)
-	at(release, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, any)
-	at(release, readers, "Await "+part, "Flush of Put "+reset, again, noWait, any)
-	at(release, both, "Await "+entry, "Await "+entry, again, any)
-	at(release, both, "Await "+entry, "Flush of GetBulk "+entry, again, noWait, any)
+	at(acquiring, both, "Await "+wake, "Flush", once, anyChange)
+	at(acquiring, both, "Await "+grant, "Flush of Put "+entry, once, anyChange)
+	at(acquiring, writers, "Await "+grant, "Flush of Get "+header, once, anyChange)
+	at(acquiring, both, "Await "+header, "Await "+header, again, noWait, anyChange)
+	at(acquiring, both, "Await "+header, "Flush of Get "+header, again, noWait, anyChange)
+	at(acquiring, both, "Await "+part, "Await "+part, again, noWait, anyChange)
+	at(acquiring, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, anyChange)
+	at(acquiring, both, "Await "+part, "Flush of Put "+reset, again, anyChange)
+	at(acquiring, writers, "Await "+part, "Flush of Put "+reset, again, noWait)
+	at(releasing, readers, "Await "+part, "Await "+part, again, noWait, anyChange)
+	at(releasing, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, anyChange)
+	at(releasing, readers, "Await "+part, "Flush of Put "+reset, again, noWait, anyChange)
+	at(releasing, both, "Await "+entry, "Await "+entry, again, anyChange)
+	at(releasing, both, "Await "+entry, "Flush of GetBulk "+entry, again, noWait, anyChange)
 
 	// Resets.
-	for _, phase := range []check.Phase{acquire, release} {
+	for _, phase := range []check.Phase{acquiring, releasing} {
 		at(phase, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, gone, isTorn, blind)
 		at(phase, both, "PutBulk "+entry, "Flush of Get "+header, epoch, forgotten)
 		at(phase, both, "PutBulk "+entry, "Flush of Get "+header, opened, late)
 	}
-	at(acquire, readers, "Flush of PutBulk "+entry, "PutBulk", opened, noFlush)
-	at(release, both, "Flush of PutBulk "+entry, "PutBulk", opened, noFlush)
-	at(acquire, both, "Put "+reset, "Await "+grant, epoch, forgotten, late)
-	at(release, readers, "Put "+reset, "Flush of GetBulk "+part, rare, forgotten)
-	at(release, readers, "Flush of Put "+reset, "Put", rare, noFlush)
-	at(release, writers, "Flush of Get "+held, "Get", rare, noFlush)
+	at(acquiring, readers, "Flush of PutBulk "+entry, "PutBulk", opened, noFlush)
+	at(releasing, both, "Flush of PutBulk "+entry, "PutBulk", opened, noFlush)
+	at(acquiring, both, "Put "+reset, "Await "+grant, epoch, forgotten, late)
+	at(releasing, readers, "Put "+reset, "Flush of GetBulk "+part, rare, forgotten)
+	at(releasing, readers, "Flush of Put "+reset, "Put", rare, noFlush)
+	at(releasing, writers, "Flush of Get "+held, "Get", rare, noFlush)
 
 	// What a rank says of itself.
-	at(acquire, both, "Put "+part, "Flush of FetchAndOp SUM "+header, stays, late)
-	at(acquire, both, "Put "+part, "Await "+grant, waits, forgotten)
-	at(acquire, writers, "Put "+part, "Backoff "+header, before, late)
-	at(try, both, "Put "+part, "", before, late)
-	at(release, both, "Put "+part, "Flush of CompareAndSwap "+header, twice, forgotten, late)
-	at(release, readers, "Put "+part, "Flush of Get "+header, twice, forgotten, late)
-	at(release, both, "Put "+part, "Flush of Put "+part, twice, forgotten)
-	at(acquire, both, "Put "+part, "Flush of Put "+grant, lapped, late)
-	at(acquire, both, "Put "+part, "Await "+wake, rare, late)
-	at(try, readers, "Put "+part, "Flush of Put declock nodes.TURN", rare, forgotten)
-	at(release, writers, "Put "+part, "Flush of Get "+want, rare, late)
-	at(release, readers, "Put "+part, "Flush of Get "+want, rare, forgotten)
+	at(acquiring, both, "Put "+part, "Flush of FetchAndOp SUM "+header, stays, late)
+	at(acquiring, both, "Put "+part, "Await "+grant, waits, forgotten)
+	at(acquiring, writers, "Put "+part, "Backoff "+header, before, late)
+	at(trying, both, "Put "+part, "", before, late)
+	at(releasing, both, "Put "+part, "Flush of CompareAndSwap "+header, twice, forgotten, late)
+	at(releasing, readers, "Put "+part, "Flush of Get "+header, twice, forgotten, late)
+	at(releasing, both, "Put "+part, "Flush of Put "+part, twice, forgotten)
+	at(acquiring, both, "Put "+part, "Flush of Put "+grant, lapped, late)
+	at(acquiring, both, "Put "+part, "Await "+wake, rare, late)
+	at(trying, readers, "Put "+part, "Flush of Put declock nodes.TURN", rare, forgotten)
+	at(releasing, writers, "Put "+part, "Flush of Get "+wants, rare, late)
+	at(releasing, readers, "Put "+part, "Flush of Get "+wants, rare, forgotten)
 
 	// Entries and messages.
-	at(acquire, both, "Flush of Put "+grant, "Put", next, noFlush)
-	at(acquire, both, "Put "+grant, "Flush of FetchAndOp SUM "+header, lapped, late)
-	at(release, both, "GetBulk "+entry, "FetchAndOp SUM "+header, early, check.NoFence)
-	at(release, both, "Put "+grant, "Await "+entry, later, late)
-	at(release, both, "Put "+grant, "Flush of GetBulk "+entry, later, late)
-	at(release, writers, "Put "+grant, "Flush of GetBulk "+part, lapped, forgotten, late)
-	at(acquire, readers, "Put "+entry, "Flush of GetBulk "+part, lapped, forgotten, late)
-	at(release, writers, "Put "+entry, "Flush of GetBulk "+part, lapped, forgotten, late)
-	at(release, writers, "Flush of Put "+entry, "Put", lapped, noFlush)
-	at(acquire, both, "Flush of GetBulk "+entry, "GetBulk", stamps, noFlush)
+	at(acquiring, both, "Flush of Put "+grant, "Put", next, noFlush)
+	at(acquiring, both, "Put "+grant, "Flush of FetchAndOp SUM "+header, lapped, late)
+	at(releasing, both, "GetBulk "+entry, "FetchAndOp SUM "+header, early, check.NoFence)
+	at(releasing, both, "Put "+grant, "Await "+entry, later, late)
+	at(releasing, both, "Put "+grant, "Flush of GetBulk "+entry, later, late)
+	at(releasing, writers, "Put "+grant, "Flush of GetBulk "+part, lapped, forgotten, late)
+	at(acquiring, readers, "Put "+entry, "Flush of GetBulk "+part, lapped, forgotten, late)
+	at(releasing, writers, "Put "+entry, "Flush of GetBulk "+part, lapped, forgotten, late)
+	at(releasing, writers, "Flush of Put "+entry, "Put", lapped, noFlush)
+	at(acquiring, both, "Flush of GetBulk "+entry, "GetBulk", stamps, noFlush)
 
 	// Tries.
-	at(try, both, "Flush of Get "+header, "Get", guess, noFlush)
-	at(try, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, lostTry, isTorn, blind, trusting)
-	at(try, readers, "Flush of Get "+want, "Get", lostWant, noFlush)
+	at(trying, both, "Flush of Get "+header, "Get", guess, noFlush)
+	at(trying, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, lostTry, isTorn, blind, trusting)
+	at(trying, readers, "Flush of Get "+wants, "Get", lostWant, noFlush)
 
 	// Local locks.
-	at(acquire, both, "FetchAndOp SUM "+ticket, "Flush of GetBulk "+entry, torn, isTorn)
-	at(acquire, readers, "FetchAndOp SUM "+ticket, "Flush of CompareAndSwap "+header, torn, isTorn)
-	at(try, writers, "FetchAndOp SUM "+ticket, "Flush of CompareAndSwap "+header, torn, isTorn)
-	at(try, readers, "FetchAndOp SUM "+ticket, "Flush of Put "+part, torn, isTorn)
-	at(acquire, both, "Put "+want, "Flush of Get "+beat, mutex, late)
-	at(acquire, writers, "Put "+want, "Flush of Get "+want, mutex, late)
-	at(acquire, both, "Put "+wake, "Put "+want, mutex, late)
-	at(acquire, readers, "Put "+wake, "Flush of Get "+want, later, late)
-	at(try, readers, "Put "+wake, "Flush of Get "+want, later, late)
-	at(release, both, "Put "+wake, "Flush of Get "+want, later, late)
-	at(acquire, writers, "Put "+state, "Flush of Put "+wake, same, forgotten, late)
-	at(acquire, writers, "Put "+state, "Flush of Put "+want, same, forgotten)
-	at(release, both, "Put "+state, "Flush of Put "+wake, same, forgotten)
-	at(release, writers, "Put "+state, "Flush of Put "+part, busy, forgotten, late)
+	at(acquiring, both, "FetchAndOp SUM "+ticket, "Flush of GetBulk "+entry, torn, isTorn)
+	at(acquiring, readers, "FetchAndOp SUM "+ticket, "Flush of CompareAndSwap "+header, torn, isTorn)
+	at(trying, writers, "FetchAndOp SUM "+ticket, "Flush of CompareAndSwap "+header, torn, isTorn)
+	at(trying, readers, "FetchAndOp SUM "+ticket, "Flush of Put "+part, torn, isTorn)
+	at(acquiring, both, "Put "+wants, "Flush of Get "+localBeat, mutex, late)
+	at(acquiring, writers, "Put "+wants, "Flush of Get "+wants, mutex, late)
+	at(acquiring, both, "Put "+wake, "Put "+wants, mutex, late)
+	at(acquiring, readers, "Put "+wake, "Flush of Get "+wants, later, late)
+	at(trying, readers, "Put "+wake, "Flush of Get "+wants, later, late)
+	at(releasing, both, "Put "+wake, "Flush of Get "+wants, later, late)
+	at(acquiring, writers, "Put "+state, "Flush of Put "+wake, same, forgotten, late)
+	at(acquiring, writers, "Put "+state, "Flush of Put "+wants, same, forgotten)
+	at(releasing, both, "Put "+state, "Flush of Put "+wake, same, forgotten)
+	at(releasing, writers, "Put "+state, "Flush of Put "+part, busy, forgotten, late)
+	return out
+}
+
+// TestMutantsLeases: DecLock with leases and a mistake, flat. Most of what ranks do for the dead is
+// made up for by another reset; a rank that waits for ever is caught.
+func TestMutantsLeases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	e := check.Effort{Budget: 200, Every: 16, Turns: true, Ends: true, Change: func(p *check.Plan) { p.Ticks, p.MaxSteps = 100, 20_000 }}
+	info := variant(t, "declock, leases", params{"LEASE": "1us", "CAPACITY": "4"})
+	info.Recovers = true
+	survey(t, e, equivalentLeases(), info)
+}
+
+// equivalentLeases are mistakes that are none, or that a reset makes up for, and many that are not
+// caught, by their place.
+func equivalentLeases() (out []check.Equivalent) {
+	const (
+		again   = "the rank looks again after a wait, so that it polls"
+		next    = "the flush of PART that follows, of the same rank, completes it; the entry is written after that"
+		epoch   = "the epoch tells entries of before a reset from those after it"
+		early   = "an entry that is read too early counts as not written, and is read again"
+		guess   = "0 is taken for the header: the CompareAndSwap fails and finds it"
+		pending = "it is completed by the next look at the header, or at the part, after a lease at most"
+		finds   = "a rank that waits finds the reset by itself after a lease"
+		asDead  = "the one that waits is not told, as if the rank had died: the lock is reset"
+		found   = "not caught: a rank that lives is taken for dead, which takes two leases in which it goes on and is looked at"
+		beats   = "not caught: a beat that is missed takes one lease of the margin; to do harm takes a rank that is silent for the rest, and an operation that is late"
+		stale   = "not caught: it takes a message of before a reset that comes while the rank waits again"
+		meets   = "not caught: it takes another rank that changes the header at that moment; most is made up for by another reset"
+		looked  = "not caught: it takes a rank that looks at the part at that moment, to reset the lock"
+		opened  = "not caught: it takes a rank that writes its entry just when the reset has ended"
+		lapped  = "not caught: it takes an entry that a rank a lap later overwrites"
+		lostTry = "not caught: a try that loses its first CompareAndSwap"
+		few     = "not caught: the path is taken in few of the schedules that are drawn"
+	)
+	anywhere := func(phase check.Phase, step, why string, mistakes ...check.Mutation) {
+		for _, m := range mistakes {
+			out = append(out, check.Equivalent{Phase: phase, Step: step, Mutation: m, Why: why})
+		}
+	}
+	at := func(phase check.Phase, modes int, step, before, why string, mistakes ...check.Mutation) {
+		out = append(out, places(phase, modes, step, before, why, mistakes)...)
+	}
+	anywhere(acquiring, "Await "+grant, stale, anyChange)
+	anywhere(acquiring, "Await "+part, again, anyChange)
+	anywhere(acquiring, "Await "+header, again, anyChange)
+	anywhere(acquiring, "Flush of Put "+grant, next, noFlush)
+	anywhere(acquiring, "Flush of Put "+reset, finds, noFlush)
+	anywhere(acquiring, "Flush of Put "+entry, pending, noFlush)
+	anywhere(acquiring, "Flush of Put "+beat, beats, noFlush)
+	anywhere(acquiring, "Flush of PutBulk "+entry, opened, noFlush)
+	anywhere(acquiring, "Put "+grant, next, late)
+	anywhere(acquiring, "Put "+reset, finds, late, forgotten)
+	anywhere(acquiring, "Put "+beat, beats, late, forgotten)
+	anywhere(acquiring, "PutBulk "+entry, opened, late)
+	anywhere(acquiring, "PutBulk "+entry, epoch, forgotten)
+	anywhere(releasing, "Await "+part, again, anyChange)
+	anywhere(releasing, "Await "+entry, again, anyChange)
+	anywhere(releasing, "CompareAndSwap "+header, meets, trusting)
+	anywhere(releasing, "Flush of Flush of Get "+header, few, noFlush)
+	anywhere(releasing, "Flush of Get "+beat, found, noFlush)
+	anywhere(releasing, "Flush of GetBulk "+part, looked, noFlush)
+	anywhere(releasing, "Flush of Put "+grant, asDead, noFlush)
+	anywhere(releasing, "Flush of Put "+part, pending, noFlush)
+	anywhere(releasing, "Flush of Put "+reset, finds, noFlush)
+	anywhere(releasing, "Flush of Put "+entry, lapped, noFlush)
+	anywhere(releasing, "Flush of Put "+beat, beats, noFlush)
+	anywhere(releasing, "Flush of PutBulk "+entry, opened, noFlush)
+	anywhere(releasing, "GetBulk "+entry, early, check.NoFence)
+	anywhere(releasing, "Put "+grant, asDead, late, forgotten)
+	anywhere(releasing, "Put "+part, looked, late)
+	anywhere(releasing, "Put "+reset, finds, forgotten)
+	anywhere(releasing, "Put "+entry, lapped, late, forgotten)
+	anywhere(releasing, "Put "+beat, beats, late, forgotten)
+	anywhere(releasing, "PutBulk "+entry, opened, late)
+	anywhere(releasing, "PutBulk "+entry, epoch, forgotten)
+	anywhere(trying, "Flush of Put "+part, pending, noFlush)
+	anywhere(trying, "Flush of Put "+beat, beats, noFlush)
+	anywhere(trying, "Put "+part, looked, late)
+	anywhere(trying, "Put "+beat, beats, late, forgotten)
+
+	at(acquiring, readers, "Await "+part, "Await "+part, again, noWait)
+	at(acquiring, both, "Await "+part, "Flush of Get "+beat, again, noWait)
+	at(acquiring, both, "Await "+part, "Flush of GetBulk "+part, again, noWait)
+	at(acquiring, readers, "Await "+header, "Await "+header, again, noWait)
+	at(acquiring, both, "Await "+header, "Flush of Get "+header, again, noWait)
+	at(acquiring, both, "Await "+header, "Flush of Get "+beat, again, noWait)
+	at(acquiring, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, meets, blind, trusting, isTorn)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of Get "+beat, meets, blind, trusting, isTorn)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of GetBulk "+part, meets, blind, isTorn)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of Put "+part, meets, trusting, isTorn)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, blind, trusting, isTorn)
+	at(acquiring, writers, "Flush of Get "+beat, "Get "+beat, found, noFlush)
+	at(acquiring, both, "Put "+part, "Await "+grant, looked, forgotten)
+	at(acquiring, both, "Put "+part, "Flush of FetchAndOp SUM "+header, looked, late)
+	at(acquiring, both, "Put "+part, "Flush of Get "+beat, looked, late, forgotten)
+	at(acquiring, both, "Put "+part, "Flush of GetBulk "+part, looked, late)
+	at(acquiring, both, "Put "+part, "Flush of Put "+grant, looked, late)
+	at(releasing, both, "Await "+part, "Flush of Get "+beat, again, noWait)
+	at(releasing, both, "Await "+part, "Flush of GetBulk "+part, again, noWait)
+	at(releasing, both, "Await "+entry, "Await "+entry, again, noWait)
+	at(releasing, readers, "Await "+entry, "Flush of CompareAndSwap "+header, again, noWait)
+	at(releasing, both, "Await "+entry, "Flush of Get "+beat, again, noWait)
+	at(releasing, both, "Await "+entry, "Flush of GetBulk "+part, again, noWait)
+	at(releasing, both, "Await "+entry, "Flush of GetBulk "+entry, again, noWait)
+	at(releasing, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, meets, blind, isTorn)
+	at(releasing, both, "CompareAndSwap "+header, "Flush of Get "+header, meets, blind, isTorn)
+	at(releasing, both, "CompareAndSwap "+header, "Flush of Get "+beat, meets, blind, isTorn)
+	at(releasing, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, blind, isTorn)
+	at(releasing, writers, "FetchAndOp SUM "+header, "", few, isTorn)
+	at(releasing, writers, "Flush of CompareAndSwap "+header, "CompareAndSwap "+header, few, noFlush)
+	at(releasing, both, "Put "+part, "Flush of CompareAndSwap "+header, looked, forgotten)
+	at(releasing, both, "Put "+part, "Flush of Get "+header, looked, forgotten)
+	at(releasing, both, "Put "+part, "Flush of Put "+part, looked, forgotten)
+	at(trying, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, lostTry, blind, trusting, isTorn)
+	at(trying, readers, "Flush of Get "+header, "Get "+header, guess, noFlush)
+	at(trying, both, "Put "+part, "Flush of Put "+beat, looked, forgotten)
 	return out
 }
