@@ -104,9 +104,10 @@ type places struct {
 	known map[string]*recording
 }
 
-// of records the steps of a plan under schedules.
-func (l *places) of(bare bool, p Plan, schedules []sim.Scheduler) (*recording, error) {
-	key := fmt.Sprint(p.Info.Name, bare, p.Ranks, p.Acquires, p.Writers, p.Seed, p.Tries, p.Topology, p.Crashes, len(schedules))
+// of records the steps of a plan under schedules. which is the number of the plan's Info: several may
+// have one name.
+func (l *places) of(bare bool, which int, p Plan, schedules []sim.Scheduler) (*recording, error) {
+	key := fmt.Sprint(which, bare, p.Ranks, p.Acquires, p.Writers, p.Seed, p.Tries, p.Topology, p.Crashes, len(schedules))
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if rec := l.known[key]; rec != nil {
@@ -169,10 +170,10 @@ func Mutants(distances bool, infos ...lock.Info) ([]Mutant, error) {
 
 func (e *Effort) mutants(infos []lock.Info) ([]Mutant, error) {
 	rec := newRecording(!e.Distances)
-	for _, info := range infos {
+	for which, info := range infos {
 		for ranks := 2; ranks <= 4; ranks++ {
 			for _, p := range e.surveyed(info, ranks) {
-				one, err := e.places.of(rec.bare, p, surveying())
+				one, err := e.places.of(rec.bare, which, p, surveying())
 				if err != nil {
 					return nil, err
 				}
@@ -354,12 +355,12 @@ func (e *Effort) hunt(m Mutant, budget int64, infos []lock.Info) (Verdict, error
 }
 
 // kill searches the plans that reach finds.
-func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(lock.Info, int) ([]Plan, error)) error {
+func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(int, lock.Info, int) ([]Plan, error)) error {
 	plans := map[int][]Plan{}
 	for _, t := range trials {
 		if plans[t.ranks] == nil {
-			for _, info := range infos {
-				some, err := reach(info, t.ranks)
+			for which, info := range infos {
+				some, err := reach(which, info, t.ranks)
 				if err != nil {
 					return err
 				}
@@ -453,11 +454,11 @@ func (v *Verdict) search(p Plan, by string, s sim.Scheduler) error {
 }
 
 // reach finds plans in which the mutant's mistake is made.
-func (v *Verdict) reach(info lock.Info, ranks int) ([]Plan, error) {
+func (v *Verdict) reach(which int, info lock.Info, ranks int) ([]Plan, error) {
 	var out []Plan
 	for k := uint64(0); k < candidates && len(out) < plansPerTrial; k++ {
 		var err error
-		if out, err = v.made(out, v.effort.candidate(info, ranks, k), []sim.Scheduler{sim.Random(99, 0, 8)}); err != nil {
+		if out, err = v.made(out, which, v.effort.candidate(info, ranks, k), []sim.Scheduler{sim.Random(99, 0, 8)}); err != nil {
 			return nil, err
 		}
 	}
@@ -465,9 +466,9 @@ func (v *Verdict) reach(info lock.Info, ranks int) ([]Plan, error) {
 }
 
 // reachFar is reach with the plans and the schedules by which Mutants found the place.
-func (v *Verdict) reachFar(info lock.Info, ranks int) (out []Plan, err error) {
+func (v *Verdict) reachFar(which int, info lock.Info, ranks int) (out []Plan, err error) {
 	for _, p := range v.effort.surveyed(info, ranks) {
-		if out, err = v.made(out, p, surveying()); err != nil {
+		if out, err = v.made(out, which, p, surveying()); err != nil {
 			return nil, err
 		}
 	}
@@ -475,8 +476,8 @@ func (v *Verdict) reachFar(info lock.Info, ranks int) (out []Plan, err error) {
 }
 
 // made appends a plan if the mutant's mistake is made in it.
-func (v *Verdict) made(out []Plan, p Plan, schedules []sim.Scheduler) ([]Plan, error) {
-	rec, err := v.effort.places.of(v.bare, p, schedules)
+func (v *Verdict) made(out []Plan, which int, p Plan, schedules []sim.Scheduler) ([]Plan, error) {
+	rec, err := v.effort.places.of(v.bare, which, p, schedules)
 	if err != nil {
 		return nil, err
 	}
