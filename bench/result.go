@@ -77,6 +77,9 @@ type Result struct {
 	Counts  map[string]float64 `json:"counts_per_acquire,omitempty"`
 	PerMs   []int64            `json:"visits_per_ms,omitempty"`
 
+	// RankDelay is by how much longer operations on ranks of other nodes are on their way, ns.
+	RankDelay int64 `json:"rank_delay_ns,omitempty"`
+
 	// KV is what the clients of a key-value store have done in that time, together. In real time
 	// the counting pass after it is not in it.
 	KV *cider.Stats `json:"kv,omitempty"`

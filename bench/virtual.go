@@ -265,7 +265,7 @@ func (v Virtual) runOn(m Machine, cfg Config, limit int64, progress func(float64
 		return nil, err
 	}
 	res.Machine, res.About, res.Weak, res.Operations = m.Name(), m.About(), v.weak(m), elapsed.Operations
-	res.MemoryNodes = v.MemoryNodes
+	res.MemoryNodes, res.RankDelay = v.MemoryNodes, int64(v.RankDelay)
 	return res, nil
 }
 
