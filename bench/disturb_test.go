@@ -66,6 +66,12 @@ func TestStops(t *testing.T) {
 	if r := at(bench.Virtual{NodeStop: bench.Stop{At: 10 * time.Millisecond, For: 30 * time.Millisecond}}); ms(r, 20, 29) < ms(r, 0, 9)/2 {
 		t.Errorf("a node that stops: visits by ms %v", r.PerMs)
 	}
+	many := virtual(t, bench.Virtual{
+		Topology: nodes(64, 8), Machine: steady{1000}, Verbs: true, MemoryNodes: 1, NodeStop: bench.Stop{At: 8 * time.Millisecond, For: 60 * time.Millisecond},
+	}, bench.Config{Lock: "declock:POLICY=ts-pf:CAPACITY=8:LEASE=500us", Mode: bench.Clients, Locks: 40, Duration: 30 * time.Millisecond, Workload: bench.Mix{Accesses: 1}})
+	if ms(many, 24, 30) < ms(many, 3, 8)/2 {
+		t.Errorf("a node of eight that stops, with a queue of eight entries: visits by ms %v, counts %v", many.PerMs[:30], many.Counts)
+	}
 	if r := at(bench.Virtual{}); r.PerMs != nil {
 		t.Errorf("nothing stops: visits by ms %v", r.PerMs)
 	}

@@ -22,11 +22,11 @@ func (t *Table) beat() error {
 	err := t.alive.Beat()
 	for b := t.busy; b != 0 && err == nil; b &= b - 1 {
 		k := &t.all[bits.TrailingZeros64(b)]
-		switch {
-		case before != 0 && t.beaten > before+t.cfg.Lease:
+		if before != 0 && t.beaten > before+t.cfg.Lease {
 			k.unsure = true
-		case k.shares && !k.unsure:
-			err = t.beatLocal(k, true)
+		}
+		if k.shares { // also while it waits for a reset: others of the node wait for it
+			err = t.beatLocal(k, !k.unsure)
 		}
 	}
 	return err
