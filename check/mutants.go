@@ -57,6 +57,9 @@ type Effort struct {
 	Change func(p *Plan) // if not nil, changes each plan that is searched
 	Ends   bool          // plans have so many ticks that a rank which waits for more waits for ever
 
+	// Leave are parts of steps at which SurveyUses makes no mistakes: words of another package.
+	Leave []string
+
 	places *places
 }
 
@@ -74,11 +77,18 @@ func SurveyMutants(e Effort, equivalent []Equivalent, infos ...lock.Info) (*Surv
 	if err != nil {
 		return nil, err
 	}
+	return e.survey(infos[0].Name, mutants, equivalent, func(m Mutant, budget int64) (Verdict, error) {
+		return e.hunt(m, budget, infos)
+	})
+}
+
+// survey hunts mutants on all cores, and judges what became of them.
+func (e *Effort) survey(name string, mutants []Mutant, equivalent []Equivalent, hunt func(m Mutant, budget int64) (Verdict, error)) (*Survey, error) {
 	used := make([]bool, len(equivalent))
 	for k := range equivalent {
 		used[k] = slices.ContainsFunc(mutants, func(m Mutant) bool { return equivalent[k].matches(&m) })
 	}
-	s := &Survey{Name: infos[0].Name, All: len(mutants)}
+	s := &Survey{Name: name, All: len(mutants)}
 	if e.Every > 1 {
 		rand.New(rand.NewPCG(1, 1)).Shuffle(len(mutants), func(i, k int) { mutants[i], mutants[k] = mutants[k], mutants[i] })
 		mutants = mutants[:(len(mutants)+e.Every-1)/e.Every]
@@ -101,7 +111,7 @@ func SurveyMutants(e Effort, equivalent []Equivalent, infos ...lock.Info) (*Surv
 				if s.Why[i] != "" {
 					n /= equivalentShare
 				}
-				s.Verdicts[i], errs[i] = e.hunt(mutants[i], n, infos)
+				s.Verdicts[i], errs[i] = hunt(mutants[i], n)
 			}
 		})
 	}

@@ -181,7 +181,11 @@ func (e *Effort) mutants(infos []lock.Info) ([]Mutant, error) {
 			}
 		}
 	}
-	var out []Mutant
+	return rec.mutants(), nil
+}
+
+// mutants are the mistakes that can be made in the steps.
+func (rec *recording) mutants() (out []Mutant) {
 	for site, kind := range rec.steps {
 		for _, m := range rec.mutations(site, kind) {
 			out = append(out, Mutant{site, m, rec.bare})
@@ -191,7 +195,7 @@ func (e *Effort) mutants(infos []lock.Info) ([]Mutant, error) {
 		return cmp.Or(cmp.Compare(a.Site.Phase, b.Site.Phase), cmp.Compare(a.Site.Mode, b.Site.Mode),
 			strings.Compare(a.Site.Before, b.Site.Before), strings.Compare(a.Site.Step, b.Site.Step), cmp.Compare(a.Mutation, b.Mutation))
 	})
-	return out, nil
+	return out
 }
 
 // surveyed are the plans by which Mutants looks for places, and surveying the schedules.
@@ -299,6 +303,8 @@ func (v *Verdict) Kind() string {
 		return "survives"
 	case errors.As(v.Err, &panics):
 		return "panic"
+	case operations[v.Site.Phase] != "":
+		return summary(v.Err)
 	}
 	return "error"
 }
@@ -422,7 +428,7 @@ func (e *Effort) sound(p Plan, by string, s sim.Scheduler) error {
 	if err == nil && r.Failure == nil && e.waits(by, &r) {
 		err = fmt.Errorf("check: %s without a mutation: %w: %d ranks, seed %d, tries %v", p.Info.Name, sim.ErrDeadlock, p.Ranks, p.Seed, p.Tries)
 	}
-	if err == nil && r.Failure != nil && !(by == "dfs" && errors.Is(r.Failure, sim.ErrEndless)) {
+	if err == nil && r.Failure != nil && !unfair(by == "dfs", r.Failure) {
 		err = fmt.Errorf("check: %s without a mutation: %w: %d ranks, seed %d, tries %v, schedule %s", p.Info.Name, r.Failure, p.Ranks, p.Seed, p.Tries, r.Failure.Schedule)
 	}
 	return err
@@ -446,12 +452,15 @@ func (v *Verdict) search(p Plan, by string, s sim.Scheduler) error {
 		v.Err, v.By, v.Ranks = sim.ErrDeadlock, by, p.Ranks
 		return nil
 	}
-	if r.Failure == nil || by == "dfs" && errors.Is(r.Failure, sim.ErrEndless) { // dfs is not fair: one rank may spin for ever
+	if r.Failure == nil || unfair(by == "dfs", r.Failure) {
 		return nil
 	}
 	v.Err, v.By, v.Ranks = r.Failure.Err, by, p.Ranks
 	return nil
 }
+
+// unfair reports whether a failure says nothing: dfs is not fair, and one rank may spin for ever.
+func unfair(dfs bool, f *sim.Failure) bool { return dfs && errors.Is(f, sim.ErrEndless) }
 
 // reach finds plans in which the mutant's mistake is made.
 func (v *Verdict) reach(which int, info lock.Info, ranks int) ([]Plan, error) {

@@ -41,7 +41,7 @@ type Plan struct {
 
 	// Disturb, if not nil, decorates the Comm on which a rank opens its lock; at is the
 	// rank's position in its visits.
-	Disturb func(c rma.Comm, at func() Position) rma.Comm
+	Disturb Disturb
 
 	// Stands says that the lock keeps in its handle all that it knows when it reads the clock, and
 	// nothing in variables of its functions. An exhaustive search then has far fewer states, and
@@ -69,6 +69,9 @@ const (
 )
 
 func (p Phase) String() string {
+	if name, ok := operations[p]; ok {
+		return name
+	}
 	return [...]string{"outside", "acquire", "try", "inside", "release"}[p]
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/rmalock/rmalock/rma"
@@ -212,5 +213,42 @@ func TestBadConfig(t *testing.T) {
 		if got, err := ParseScheme(s.String()); got != s || err != nil {
 			t.Error(got, err)
 		}
+	}
+}
+
+// TestBytes: a key takes 24 bytes beside its block, and a client keeps 8 for each hot key and no
+// more, however many keys there are (4.6).
+func TestBytes(t *testing.T) {
+	const keys, most = 1000, 64
+	err := inproc.Job{Nodes: 1, PerNode: 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		s, err := New(c, Config{Keys: keys, Policy: Policy{Scheme: Cider, Hot: most}})
+		if err != nil {
+			return err
+		}
+		count := func(w *rma.Window, names ...string) (n int) {
+			for _, r := range w.Spec().Regions {
+				for _, word := range r.Words {
+					if slices.Contains(names, word.Name) {
+						n += 8 * r.Count
+					}
+				}
+			}
+			return n
+		}
+		if got := count(s.w, "POINTER", "LOCK") + count(s.w, "EPOCH") - 8; got != 24*keys { // the heap has an EPOCH too
+			return fmt.Errorf("%d bytes for %d keys", got, keys)
+		}
+		if got := count(s.heat.w, "HEAT"); got != 8*most {
+			return fmt.Errorf("%d bytes for %d hot keys", got, most)
+		}
+		for k := range keys {
+			if err := s.heat.cooled(uint64(k), 3); err != nil {
+				return err
+			}
+		}
+		return s.Free()
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

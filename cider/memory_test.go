@@ -57,28 +57,8 @@ func TestHour(t *testing.T) {
 				if err != nil || c.Rank() != 0 {
 					return err
 				}
-				u, err := s.Usage()
-				if err != nil {
-					return err
-				}
-				live := int64(0)
-				for key := range keys {
-					at := s.slot(key)
-					p, err := s.w.GetFlush(at.Host, at.Pointer)
-					if err != nil {
-						return err
-					}
-					if !Empty(p) {
-						_, words := block(p)
-						live += int64(s.heap.Size(words))
-					}
-				}
-				used := u.Taken - u.Pooled
-				for _, n := range held {
-					used -= n
-				}
-				if used != live {
-					return fmt.Errorf("%d words are in use after %d changes, and %d of keys: %+v, held %v", used, changes, live, u, held)
+				if err := s.lost(held); err != nil {
+					return fmt.Errorf("after %d changes: %w", changes, err)
 				}
 				return nil
 			})
@@ -88,4 +68,36 @@ func TestHour(t *testing.T) {
 			t.Logf("%d changes", changes)
 		})
 	}
+}
+
+// errLost is wrapped where blocks are lost, or in two hands.
+var errLost = errors.New("memory is lost")
+
+// lost is an error if words are given out, less those that clients hold, that are not in the blocks
+// of keys.
+func (s *Store) lost(held []int64) error {
+	u, err := s.Usage()
+	if err != nil {
+		return err
+	}
+	live := int64(0)
+	for key := range s.cfg.Keys {
+		at := s.slot(key)
+		p, err := s.w.GetFlush(at.Host, at.Pointer)
+		if err != nil {
+			return err
+		}
+		if !Empty(p) {
+			_, words := block(p)
+			live += int64(s.heap.Size(words))
+		}
+	}
+	used := u.Taken - u.Pooled
+	for _, n := range held {
+		used -= n
+	}
+	if used != live {
+		return fmt.Errorf("%w: %d words are in use, and %d of keys: %+v, held %v", errLost, used, live, u, held)
+	}
+	return nil
 }

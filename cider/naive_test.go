@@ -17,6 +17,7 @@ type naive struct {
 	asMap
 	refuses bool // an update that the lock rejects is answered at once, as in 4.2.2
 	hasty   bool // a coordinator does not wait for its executor
+	counts  bool // and it counts as combined
 }
 
 func (m naive) Update(key, value int64) (bool, error) {
@@ -63,6 +64,9 @@ func (m naive) pessimistic(at Slot, p int64, w Writer) (Became, error) {
 	t, err := s.w.GetFlush(at.Host, at.Lock)
 	if err != nil {
 		return Absent, err
+	}
+	if m.counts {
+		s.stats.Combined++
 	}
 	err = errors.Join(
 		s.send(name(tail.Get(t)), statusWord, whom.With(info.With(0, executes), int64(q.me))),

@@ -2,6 +2,7 @@ package cider
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -264,6 +265,68 @@ func TestSearchRandom(t *testing.T) {
 				p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = 300, 1, k.crashes
 				look(t, p, explore.s)
 			})
+		}
+	}
+}
+
+// errWindow is wrapped where an update is combined with one outside of its window.
+var errWindow = errors.New("the pointer is as it was when the combined update began")
+
+// windowed is a Store with a look at the pointer before each update and after it: where the update
+// is combined, another client has changed the pointer within the call (4.5.1).
+type windowed struct {
+	asMap
+	inner interface {
+		Update(key, value int64) (bool, error)
+	}
+}
+
+func (m windowed) Update(key, value int64) (bool, error) {
+	at, before := m.slot(int(key)), m.stats.Combined
+	p, err := m.w.GetFlush(at.Host, at.Pointer)
+	if err != nil {
+		return false, err
+	}
+	done, err := m.inner.Update(key, value)
+	if err != nil || m.stats.Combined == before {
+		return done, err
+	}
+	now, err := m.w.GetFlush(at.Host, at.Pointer)
+	if err == nil && now == p {
+		err = errWindow
+	}
+	return done, err
+}
+
+// TestWindow: an update that is combined has been stood for within its call; not so where a
+// coordinator does not wait for its executor.
+func TestWindow(t *testing.T) {
+	bound := 2
+	if locktest.Quick() {
+		bound = 1
+	}
+	for _, hasty := range []bool{false, true} {
+		p := plan(3, Config{Section: 8, Policy: Policy{Scheme: Combining}})
+		p.Scripts, p.Search.Ticks, p.Search.MaxDelay = []string{"s0 u0", "u0", "u0"}, 1, 1
+		whole := p.Open
+		p.Open = func(c rma.Comm) (kvtest.Map, error) {
+			m, err := whole(c)
+			if err != nil {
+				return nil, err
+			}
+			w := windowed{m.(asMap), m.(asMap)}
+			if hasty {
+				w.inner = naive{asMap: m.(asMap), hasty: true, counts: true}
+			}
+			return w, nil
+		}
+		switch {
+		case !hasty:
+			look(t, p, sim.Exhaustive(bound))
+		default:
+			if f := p.Run(sim.Exhaustive(bound)).Failure; !errors.Is(f, errWindow) {
+				t.Errorf("the search found %v, want %v", f, errWindow)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/internal/handle"
 	"github.com/rmalock/rmalock/internal/history"
 	"github.com/rmalock/rmalock/rma"
@@ -64,6 +65,11 @@ type Plan struct {
 	GivesUp func(err error) bool
 	// Rest, if not nil, looks at the Map of rank 0 when all have finished.
 	Rest func(m Map) error
+	// RestAll is the same with the Maps of all, of whom none has died.
+	RestAll func(m []Map) error
+	// Disturb, if not nil, decorates the Comm on which a client opens the Map. The Phase of a
+	// Position is the letter of an operation.
+	Disturb check.Disturb
 }
 
 // A Result is what a check found.
@@ -126,6 +132,7 @@ func (p *Plan) calls(rank int) (out []history.Call) {
 func (p *Plan) body(states bool) func(rma.Comm) error {
 	n := len(p.Search.Node)
 	opened := make([]Map, n)
+	at := make([]check.Position, n)
 	saved := make([]*handle.Snapshot, n)
 	var loaded []history.Call
 	for _, k := range p.Loaded {
@@ -139,6 +146,7 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 	return func(c rma.Comm) error {
 		s, _ := sim.Of(c)
 		rank, m := c.Rank(), opened[c.Rank()]
+		at[rank] = check.Position{}
 		if saved[rank] != nil {
 			saved[rank].Restore()
 		} else {
@@ -146,10 +154,13 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 			if p.NoSwap {
 				c = hook.NoSwap(c)
 			}
+			if p.Disturb != nil {
+				c = p.Disturb(c, func() check.Position { return at[rank] })
+			}
 			if m, err = p.Open(c); err != nil {
 				return err
 			}
-			if snapshot, ok := handle.TakeSnapshot(nil, m); ok {
+			if snapshot, ok := handle.TakeSnapshot(check.Outlives(), m); ok {
 				opened[rank], saved[rank] = m, snapshot
 				s.Keep()
 				s.Memoise(h)
@@ -171,7 +182,10 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 			home(i)
 			s.Sleep(0) // other ranks may come first
 			s.Effect(s.Visible)
-			if err := perform(h, s, m, k, p.Keys); p.gaveUp(err) {
+			at[rank] = check.Position{Visit: i, Phase: check.Phase(k.What)}
+			err := perform(h, s, m, k, p.Keys)
+			at[rank].Phase = check.Outside
+			if p.gaveUp(err) {
 				break
 			} else if err != nil {
 				return err
@@ -181,6 +195,11 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 		home(len(scripts[rank]))
 		if err := s.End(); err != nil {
 			return err
+		}
+		if rank == 0 && p.RestAll != nil {
+			if err := p.RestAll(opened); err != nil {
+				return err
+			}
 		}
 		return p.rest(s, h, m, rank)
 	}
