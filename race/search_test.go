@@ -60,7 +60,7 @@ func plan(clients int, cfg Config, loaded ...int64) kvtest.Plan {
 		p.Search.Node[i] = i / max(1, cfg.Local)
 	}
 	p.Search.MemoryNodes, p.Search.Ascending, p.Search.MaxDelay = 1, true, 1
-	cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 16, 1<<14, sim.DefaultTickNs, 2, -1
+	cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = max(16, cfg.Most), 1<<14, sim.DefaultTickNs, 2, -1
 	if cfg.Section == 0 {
 		cfg.Section = 2
 	}
