@@ -294,3 +294,26 @@ func (h *monitor) hash() (x uint64) {
 	}
 	return x
 }
+
+// hashOf is the part of hash that is of a rank, without its number; for Plan.Alike.
+func (h *monitor) hashOf(rank int) uint64 {
+	a := &h.at[rank]
+	x := scatter(uint64(a.patience)<<1 ^ b2u(a.alone))
+	for i := range h.waits {
+		if w := &h.waits[i]; w.rank == rank {
+			x += scatter(1<<63 ^ uint64(w.After)<<32 ^ uint64(w.entries))
+		}
+	}
+	if h.hazards {
+		x = h.recovery.add(x, rank)
+	}
+	return x
+}
+
+// hashOfNone is the part of hash that is of no rank.
+func (h *monitor) hashOfNone() uint64 {
+	if !h.hazards {
+		return 0
+	}
+	return scatter(1<<62 ^ h.recovery.common())
+}

@@ -48,6 +48,13 @@ type Plan struct {
 	// does not compare operations with the promise.
 	Stands bool
 
+	// Alike says that ranks with the same visits may change places: no word holds the number of a
+	// rank, and no function of the lock asks for it after the lock is opened. An exhaustive search
+	// then takes states that differ by such ranks for one. It does so only for ranks whose handles are
+	// equal when they are opened. A function that asks its Comm for a rank, and a window on ranks, are
+	// errors (sim.ErrAlike). A function that asks its window for a rank goes unnoticed.
+	Alike bool
+
 	Tick func() // if not nil, called at the beginning of every execution
 
 	uncounted bool // operations are not compared with the promise
@@ -105,6 +112,9 @@ func (p *Plan) validate() error {
 			return fmt.Errorf("check: a fault of rank %d after %d steps for %d, want a rank from 0 to %d and no negative numbers: %w",
 				f.Rank, f.Step, f.For, p.Ranks-1, lock.ErrConfig)
 		}
+	}
+	if p.Alike && (p.MemoryNodes == 0 || p.Topology != nil || p.Disturb != nil || p.Guard || len(p.Faults) > 0) {
+		return fmt.Errorf("check: ranks that are alike need memory nodes, and no topology, Disturb, Guard or faults: %w", lock.ErrConfig)
 	}
 	if p.Topology != nil {
 		if err := p.Topology.Fits(p.Ranks); err != nil {

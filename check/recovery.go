@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma/sim"
@@ -57,15 +58,28 @@ func (p *recovery) copyFrom(q *recovery) {
 }
 
 func (p *recovery) hash() uint64 {
-	x := uint64(14695981039346656037)
-	add := func(v uint64) { x = (x ^ v) * 1099511628211; x ^= x >> 31 }
+	x := basis
 	for r := range p.until {
-		add(uint64(p.until[r]))
-		add(uint64(p.began[r]))
-		add(uint64(p.writes[r])<<1 | bit(p.revoked[r]))
+		x = p.add(x, r)
 	}
-	add(uint64(p.idle)<<4 | bit(p.died)<<3 | bit(p.owed)<<2 | bit(p.disturbed)<<1 | bit(p.dirty))
-	return x
+	return add(x, p.common())
+}
+
+const basis = uint64(14695981039346656037)
+
+func add(x, v uint64) uint64 {
+	x = (x ^ v) * 1099511628211
+	return x ^ x>>31
+}
+
+// add adds to a hash what is of one rank.
+func (p *recovery) add(x uint64, r int) uint64 {
+	return add(add(add(x, uint64(p.until[r])), uint64(p.began[r])), uint64(p.writes[r])<<1|bit(p.revoked[r]))
+}
+
+// common is what is of no rank.
+func (p *recovery) common() uint64 {
+	return uint64(p.idle)<<4 | bit(p.died)<<3 | bit(p.owed)<<2 | bit(p.disturbed)<<1 | bit(p.dirty)
 }
 
 func bit(b bool) uint64 {
@@ -99,6 +113,11 @@ func (h *monitor) takesOver(c *sim.Comm, mode lock.Mode, told bool) {
 // leases promises of costs and of the order of entries holds where no time passes.
 func (h *monitor) timed(c *sim.Comm, r int) bool {
 	return h.hazards && h.promises[r] != nil && h.promises[r][lock.Exclusive].Lease > 0 && h.began[r] != c.Clock()
+}
+
+// bounded reports whether a rank's waits have bounds.
+func (h *monitor) bounded(rank int) bool {
+	return slices.ContainsFunc(h.promises[rank], func(p lock.Promise) bool { return len(p.Bounds) > 0 })
 }
 
 // out removes a holder that has died or lost its lease.
@@ -152,7 +171,7 @@ func (h *monitor) Died(r int) {
 	if h.at[r].in {
 		h.out(r)
 	}
-	h.until[r] = 0
+	h.until[r], h.began[r], h.writes[r] = 0, 0, mayWrite
 	h.s.Visible()
 }
 

@@ -73,6 +73,7 @@ type client struct {
 	leases   bool        // a holder may lose the lock: its Unlock says so
 	wrote    int64       // exclusive visits
 	position Position
+	class    uint64           // of ranks that may change places, once it is known
 	snapshot *handle.Snapshot // of what it has opened, if it is opened once for all executions
 }
 
@@ -82,8 +83,11 @@ var allExecutions = []reflect.Type{reflect.TypeFor[Verdict](), reflect.TypeFor[r
 // open opens the lock and, if there is any, what it guards.
 func (k *client) open(c rma.Comm) error {
 	over := c
+	if k.p.Alike {
+		over = &nameless{over, k}
+	}
 	if k.p.Stands {
-		over = &atClock{c, k}
+		over = &atClock{over, k}
 	}
 	if k.p.Disturb != nil {
 		over = k.p.Disturb(over, func() Position { return k.position })
@@ -150,10 +154,21 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 				k.s.Watch(h)
 			}
 		}
+		if p.Alike {
+			if k.class == 0 {
+				k.class = k.classOf(scripts[c.Rank()])
+			}
+			k.s.Alike(k.class)
+		}
 		if err := k.s.Begin(); err != nil {
 			return err
 		}
-		k.s.Extra(h.hash)
+		if p.Alike {
+			k.s.Extra(h.hashOfNone)
+			k.s.ExtraOf(h.hashOf)
+		} else {
+			k.s.Extra(h.hash)
+		}
 		h.promised(k.s, k.table, scripts)
 		script := scripts[c.Rank()]
 		if lock.Serves(k.table) {
@@ -177,6 +192,47 @@ func (p *Plan) body(h *monitor) func(rma.Comm) error {
 	}
 }
 
+// classOf is a number that ranks have in common which may change places (Plan.Alike).
+func (k *client) classOf(script []visit) uint64 {
+	x := handle.Fingerprint(k.table)*31 + b2u(lock.Serves(k.table))
+	for _, v := range script {
+		x = scatter(x) + uint64(v.mode)<<32 + uint64(v.patience)<<1 + b2u(v.try)
+	}
+	return x
+}
+
+// nameless is the Comm of a lock whose ranks may change places (Plan.Alike).
+type nameless struct {
+	rma.Comm
+	k *client
+}
+
+func (c *nameless) asked() {
+	if p := c.k.position.Phase; p != Outside && p != Inside {
+		c.k.s.Effect(func() { c.k.s.Fail(fmt.Errorf("%w: the lock asks in an %v which rank it is", sim.ErrAlike, p)) })
+	}
+}
+
+func (c *nameless) Rank() int {
+	c.asked()
+	return c.Comm.Rank()
+}
+
+func (c *nameless) Node() rma.Node {
+	c.asked()
+	return c.Comm.Node()
+}
+
+func (c *nameless) Split(color, key int) (rma.Comm, error) {
+	c.asked()
+	return c.Comm.Split(color, key)
+}
+
+func (c *nameless) Allgather(words []int64) ([]int64, error) {
+	c.asked()
+	return c.Comm.Allgather(words)
+}
+
 // stands says that all that the rank knows is in its handle, at a place of its code: states of a
 // search that differ by what it has learnt on the way are one.
 func (k *client) stands(place uint64) {
@@ -195,7 +251,7 @@ type atClock struct {
 }
 
 func (c *atClock) Now() int64 {
-	if c.k.position.Phase != Outside && c.k.position.Phase != Inside {
+	if c.k.position.Phase != Outside && c.k.position.Phase != Inside && !c.k.s.Repeats() {
 		var calls [32]uintptr
 		place := uint64(0)
 		for _, pc := range calls[:runtime.Callers(2, calls[:])] {
@@ -230,7 +286,7 @@ func (k *client) visit(v visit) error {
 		defer k.s.Effect(func() { k.m.ends(k.s) })
 	}
 	before := k.s.Counts()
-	if k.m.hazards {
+	if k.m.hazards && (!k.p.Stands || k.m.bounded(k.s.WorldRank())) { // where timed is asked
 		k.s.Effect(func() { k.m.began[k.s.WorldRank()] = k.s.Clock() })
 	}
 	k.position.Phase, k.position.Mode = Acquiring, v.mode

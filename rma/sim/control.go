@@ -57,6 +57,10 @@ func (c *Comm) Effect(f func()) { c.r.w.engine.effectOutside(c.r, f) }
 // by it.
 func (c *Comm) Home(state func() uint64) { c.r.w.engine.declareHome(c.r, state) }
 
+// Repeats reports whether a search only repeats what the rank has done up to here: Home and Effect do
+// nothing then.
+func (c *Comm) Repeats() bool { return c.r.lagging }
+
 // Visible says that the check depends on the order of this call among those of other ranks:
 // a search then tells schedules apart in which the order differs.
 func (c *Comm) Visible() { c.r.w.engine.seeVisible() }
