@@ -20,7 +20,7 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 	if ctx.Done() != nil {
 		return t.poll(ctx, k)
 	}
-	for ; ; k.failures++ {
+	for {
 		now := t.c.Now()
 		prev, err := t.w.FetchAndOpFlush(slots<<t.layout.max[kind].Shift, k.home, k.disp, rma.Sum) // A1:3 A1:17
 		switch {
@@ -48,6 +48,7 @@ func (t *Table) acquire(ctx context.Context, id int, kind kind, slots int64) err
 			t.unclaim(k)
 			return err
 		}
+		k.ends()
 	}
 }
 
@@ -67,7 +68,7 @@ func (t *Table) inTime(k *ticket) (bool, error) {
 
 // granted is the end of an acquire that succeeds (A1:13, A1:27).
 func (t *Table) granted(k *ticket) error {
-	k.still, k.froze, k.failures = stillness{}, freeze{}, 0
+	k.failures = 0
 	if k.ownDied {
 		return fmt.Errorf("dslr: lock %d: %w", k.id, lock.ErrOwnerDied)
 	}
@@ -81,8 +82,10 @@ func (t *Table) wait(k *ticket) (served bool, err error) {
 		switch {
 		case k.served(k.word): // A2:6 A2:9
 			k.ownDied = t.layout.died.Get(k.word) != 0
+			k.still = stillness{}
 			return true, nil
 		case t.passedOver(k, k.word): // A2:3
+			k.still = stillness{}
 			return false, nil
 		}
 		now, err := t.look(k, k.still.mask)
@@ -105,8 +108,9 @@ type stillness struct{ word, mask, since int64 }
 
 // watch begins to note when the counters change.
 func (t *Table) watch(k *ticket) {
-	k.still.mask = t.layout.released()
-	k.still.word, k.still.since = k.word&k.still.mask, t.c.Now()
+	mask := t.layout.released()
+	k.still = stillness{word: k.word & mask, mask: mask}
+	k.still.since = t.c.Now()
 }
 
 // sees notes the word that the rank has just read.
@@ -125,6 +129,7 @@ func (t *Table) standsStill(k *ticket, now int64) bool {
 // look pauses and reads the word. The pause ends early if a bit of mask changes. now is a moment
 // before the read.
 func (t *Table) look(k *ticket, mask int64) (now int64, err error) {
+	k.word &= mask // the rest is read anew
 	if t.cfg.Omega > 0 {
 		t.c.Sleep(t.ahead(k, k.word) * t.cfg.Omega) // A2:20
 	} else {

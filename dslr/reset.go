@@ -84,7 +84,8 @@ func (t *Table) bounce(k *ticket, prev, now int64) error {
 func (t *Table) thaw(k *ticket, now int64) error {
 	l, v, f := t.layout, k.word, &k.froze
 	if released := v & l.released(); !f.met || f.word != released {
-		f.word, f.moved, f.met = released, t.c.Now(), true
+		*f = freeze{word: released, met: true}
+		f.moved = t.c.Now()
 		return nil
 	}
 	if !l.frozen(v) || now-f.moved < t.frozenPatience(v) {
@@ -126,6 +127,7 @@ func (t *Table) takeBack(k *ticket, v, added int64) (int64, error) {
 func (t *Table) backOff(k *ticket) error {
 	most := min(t.cfg.BackoffFirst<<min(k.failures, 20), t.cfg.BackoffLast)
 	if most > 0 {
+		k.failures++
 		t.c.Sleep(t.draw(most))
 	} else if t.layout.frozen(k.word) {
 		released := t.layout.released()

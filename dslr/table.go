@@ -50,7 +50,11 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Table{c: c, w: w, cfg: cfg, layout: &l, random: uint64(c.Rank())*0x9E3779B97F4A7C15 + 1}, nil
+	t := &Table{c: c, w: w, cfg: cfg, layout: &l}
+	if cfg.BackoffLast > 0 { // else ranks are alike
+		t.random = uint64(c.Rank())*0x9E3779B97F4A7C15 + 1
+	}
+	return t, nil
 }
 
 // Len is the number of locks.

@@ -6,7 +6,7 @@ type ticket struct {
 	id, home, disp int
 	kind           kind
 	slots          int64 // tickets drawn at once, with as many leases: section 5.1
-	prev           int64 // the word before the draw
+	prev           int64 // the word before the draw: its gen and the tickets drawn
 	mask, want     int64 // the ticket is served while word&mask == want,
 	mask2, least   int64 // and word&mask2 is least or more
 	resets         bool  // the ticket crosses COUNT_MAX: its owner resets (A1:10, A1:24)
@@ -24,7 +24,8 @@ type ticket struct {
 // drawn fills in a ticket from the word before the draw.
 func (t *Table) drawn(k *ticket, prev int64) {
 	l := t.layout
-	k.prev, k.word = prev, prev+k.slots<<l.max[k.kind].Shift
+	k.prev, k.word = prev&l.given(), prev+k.slots<<l.max[k.kind].Shift
+	k.froze = freeze{}
 	k.mask, k.want = l.gen.Mask(), prev&l.gen.Mask()
 	k.mask2, k.least = 0, 0
 	for _, b := range before[k.kind] {
@@ -39,6 +40,11 @@ func (t *Table) drawn(k *ticket, prev int64) {
 	max := l.max[k.kind].Get(prev)
 	k.resets = max < l.countMax && max+k.slots >= l.countMax
 	k.ownDied = l.died.Get(prev) != 0
+}
+
+// ends forgets a ticket that was not served, before another one is drawn.
+func (k *ticket) ends() {
+	*k = ticket{id: k.id, home: k.home, disp: k.disp, kind: k.kind, slots: k.slots, froze: k.froze, failures: k.failures}
 }
 
 // served reports whether the ticket is served in v (A2:5 to A2:10). A later value also says that no

@@ -87,6 +87,11 @@ func (l *layout) released() int64 {
 	return l.gen.Mask() | l.n[exclusive].Mask() | l.n[shared].Mask() | l.n[update].Mask()
 }
 
+// given is the part of a word by which a ticket is known: gen and the tickets drawn.
+func (l *layout) given() int64 {
+	return l.gen.Mask() | l.max[exclusive].Mask() | l.max[shared].Mask() | l.max[update].Mask()
+}
+
 // frozen reports whether the word waits for its reset (A1:4, A1:18).
 func (l *layout) frozen(v int64) bool {
 	for k := range kinds {
