@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/rmalock/rmalock/check"
 	"github.com/rmalock/rmalock/dslr"
@@ -14,33 +15,43 @@ import (
 )
 
 // TestDeep: schedules of 3 and 4 ranks in all modes, with deaths at any step and resets after few
-// tickets. Of searches that do not come to their end it logs how far they came.
+// tickets. Of searches in check-deep that do not come to their end it logs how far they came.
 func TestDeep(t *testing.T) {
-	if !locktest.Deep() {
-		t.Skip("takes minutes: RMALOCK_DEEP is not set")
-	}
 	for _, h := range []struct {
 		ranks, acquires, ticks, crashes, bound int
+		deep                                   bool
 	}{
-		{3, 1, 2, 1, sim.Unbounded},
-		{3, 2, 1, 0, sim.Unbounded},
-		{3, 2, 1, 1, sim.Unbounded},
-		{3, 2, 2, 1, 2},
-		{4, 1, 2, 1, 2},
+		{3, 1, 2, 1, sim.Unbounded, false},
+		{3, 1, 3, 1, sim.Unbounded, false},
+		{3, 2, 1, 0, sim.Unbounded, false},
+		{3, 2, 1, 1, sim.Unbounded, false},
+		{3, 2, 2, 0, sim.Unbounded, true},
+		{3, 2, 2, 1, 2, true},
+		{4, 1, 2, 1, 2, true},
 	} {
 		for _, countMax := range []int{2, 3} {
 			for writers := h.ranks; writers >= check.Mixed; writers-- {
 				p := check.Plan{
 					Ranks: h.ranks, Acquires: h.acquires, Writers: writers, MemoryNodes: 1,
-					Ticks: h.ticks, Crashes: h.crashes, MaxDelay: 1, Stands: true,
+					Ticks: h.ticks, Crashes: h.crashes, MaxDelay: 1, Stands: true, Alike: true,
 					Info: variant("by add", dslr.Config{CountMax: countMax}, nil),
 				}
 				t.Run(fmt.Sprintf("%dx%d, %d writers, %d ticks, %d deaths, bound %d, COUNTMAX %d",
 					h.ranks, h.acquires, writers, h.ticks, h.crashes, h.bound, countMax), func(t *testing.T) {
+					if locktest.Quick() {
+						t.Skip("takes seconds; see test-all")
+					}
+					if h.deep && !locktest.Deep() {
+						t.Skip("takes minutes: RMALOCK_DEEP is not set")
+					}
 					x := sim.Exhaustive(h.bound)
 					x.Limit = 20_000_000
+					began := time.Now()
 					r := passes(t, p, x)
-					t.Logf("%d states, whole: %v", r.States, r.Whole)
+					if !r.Whole && !h.deep {
+						t.Error("the search did not end")
+					}
+					t.Logf("%d states, whole: %v, %v", r.States, r.Whole, time.Since(began).Round(time.Second))
 				})
 			}
 		}

@@ -34,8 +34,9 @@ func TestSearch(t *testing.T) {
 		{"a death, one ticket", check.Plan{Ranks: 2, Acquires: 1, Writers: 1, Ticks: 4, Crashes: 1, MaxDelay: 1}, params{"COUNTMAX": "1"}, false},
 		{"resets, exact", check.Plan{Ranks: 2, Acquires: 2, Writers: 1, Ticks: 1, MaxDelay: 1}, params{"COUNTMAX": "1", "RESET": "exact"}, false},
 		{"resets", check.Plan{Ranks: 2, Acquires: 2, Writers: 2, Ticks: 3, MaxDelay: 1}, params{"COUNTMAX": "2"}, true},
-		{"three ranks", check.Plan{Ranks: 3, Acquires: 1, Writers: 2, Ticks: 2, MaxDelay: 1, Stands: true}, params{"COUNTMAX": "2"}, false},
-		{"three ranks, two acquires", check.Plan{Ranks: 3, Acquires: 2, Writers: 2, Ticks: 1, MaxDelay: 1, Stands: true}, params{"COUNTMAX": "3"}, true},
+		{"three ranks", check.Plan{Ranks: 3, Acquires: 1, Writers: 2, Ticks: 2, MaxDelay: 1, Stands: true, Alike: true}, params{"COUNTMAX": "2"}, false},
+		{"three ranks, two acquires", check.Plan{Ranks: 3, Acquires: 2, Writers: 2, Ticks: 1, MaxDelay: 1, Stands: true, Alike: true}, params{"COUNTMAX": "3"}, false},
+		{"three ranks, a death", check.Plan{Ranks: 3, Acquires: 1, Writers: 2, Ticks: 2, Crashes: 1, MaxDelay: 1, Stands: true, Alike: true}, params{"COUNTMAX": "2"}, false},
 		{"a death, two acquires", check.Plan{Ranks: 2, Acquires: 2, Writers: 2, Ticks: 4, Crashes: 1, MaxDelay: 1, Stands: true}, nil, true},
 	} {
 		t.Run(k.name, func(t *testing.T) {
