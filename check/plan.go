@@ -113,8 +113,11 @@ func (p *Plan) validate() error {
 				f.Rank, f.Step, f.For, p.Ranks-1, lock.ErrConfig)
 		}
 	}
-	if p.Alike && (p.MemoryNodes == 0 || p.Topology != nil || p.Disturb != nil || p.Guard || len(p.Faults) > 0) {
-		return fmt.Errorf("check: ranks that are alike need memory nodes, and no topology, Disturb, Guard or faults: %w", lock.ErrConfig)
+	if p.Stands && p.Tries {
+		return fmt.Errorf("check: Plan.Stands with tries: when a context ends is not in the lock's handle: %w", lock.ErrConfig)
+	}
+	if p.Alike && (p.Tries || p.MemoryNodes == 0 || p.Topology != nil || p.Disturb != nil || p.Guard || len(p.Faults) > 0) {
+		return fmt.Errorf("check: ranks that are alike need memory nodes, and no tries, topology, Disturb, Guard or faults: %w", lock.ErrConfig)
 	}
 	if p.Topology != nil {
 		if err := p.Topology.Fits(p.Ranks); err != nil {

@@ -161,7 +161,7 @@ func (e *search) join(r *rank) {
 		e.quit(r)
 	}
 	r.state, r.lagging = running, false
-	r.resume()
+	e.runOn(r)
 }
 
 // lowest is the lowest rank that lives.

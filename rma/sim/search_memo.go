@@ -21,6 +21,15 @@ type memoNode struct {
 	actions  []action
 	waitsFor request
 	children []*memoNode
+	same     *memoNode // the node whose children follow this one too, or nil
+}
+
+// follow is the node whose children follow p.
+func (p *memoNode) follow() *memoNode {
+	if p.same != nil {
+		return p.same
+	}
+	return p
 }
 
 // An answer ends a wait.
@@ -40,16 +49,18 @@ type found struct {
 
 // memoState is where a rank stands in its memo tree, and where its coroutine does.
 type memoState struct {
-	root         *memoNode   // follows Begin
-	heirs        []*memoNode // the roots of its successors
-	memo         *memoNode   // the rank's node; nil if its own code runs
-	codeAt       *memoNode   // the coroutine's node, if it is in a body
-	lagging      bool        // the coroutine repeats what the rank has done already
-	backlog      []answer    // the answers that it gets meanwhile
-	consumed     int         // how many of them it got
-	suspends     bool        // after the backlog the coroutine stops
-	answer       answer      // of the last wait
-	flushResults []found     // of the last flush
+	root         *memoNode            // follows Begin
+	heirs        []*memoNode          // the roots of its successors
+	homes        map[uint64]*memoNode // where ranks are alike: nodes that end at Home, by its hash
+	known        *memoNode            // where the coroutine has come to what is known, which is to be repeated
+	memo         *memoNode            // the rank's node; nil if its own code runs
+	codeAt       *memoNode            // the coroutine's node, if it is in a body
+	lagging      bool                 // the coroutine repeats what the rank has done already
+	backlog      []answer             // the answers that it gets meanwhile
+	consumed     int                  // how many of them it got
+	suspends     bool                 // after the backlog the coroutine stops
+	answer       answer               // of the last wait
+	flushResults []found              // of the last flush
 }
 
 // An action takes no time: an operation is issued, a state declared (Home), or an effect
@@ -89,7 +100,7 @@ func (e *search) beginMemoised() {
 		}
 		r.root = &memoNode{}
 		r.memo, r.lagging = r.root, false
-		r.resume()
+		e.runOn(r)
 	}
 }
 
@@ -110,11 +121,40 @@ func (e *search) advance(r *rank) {
 		e.catchUp(r)
 		r.memo = r.memo.addChild(r.answer)
 		r.backlog, r.suspends = append(r.backlog, r.memo.answer), false
-		r.resume()
+		e.runOn(r)
 		return
 	}
 	r.memo = next
 	e.replayNode(r)
+}
+
+// runOn runs a rank's code to its next wait, or to a node that is known.
+func (e *search) runOn(r *rank) {
+	r.resume()
+	if n := r.known; n != nil {
+		r.known, r.memo = nil, n
+		e.replayNode(r)
+	}
+}
+
+// merge has what follows the rank's node be that of another node, if both end at Home with one
+// hash and no operation is pending: the rank behaves alike from there on.
+func (r *rank) merge() {
+	n := r.memo
+	last := len(n.actions) - 1
+	if last < 0 || n.actions[last].effect != nil || n.actions[last].t != nil || len(r.pending)+len(r.results)+r.bulkDue > 0 {
+		return
+	}
+	if r.homes == nil {
+		r.homes = map[uint64]*memoNode{}
+	}
+	key := learnt(uint64(r.generation), int64(n.actions[last].home))
+	switch m := r.homes[key]; {
+	case m == nil:
+		r.homes[key] = n
+	case m != n && m.waitsFor == n.waitsFor:
+		n.same = m
+	}
 }
 
 // replayNode repeats the actions of the rank's node, and of its successors until the rank
@@ -141,7 +181,7 @@ func (e *search) replayNode(r *rank) {
 
 // child is the node that an answer leads to, or nil.
 func (p *memoNode) child(a *answer) *memoNode {
-	for _, n := range p.children {
+	for _, n := range p.follow().children {
 		b := &n.answer
 		if a.which == b.which && a.value == b.value && a.open == b.open && slices.Equal(a.found, b.found) && (a.err == nil && b.err == nil || a.err == b.err) {
 			return n
@@ -154,7 +194,8 @@ func (p *memoNode) child(a *answer) *memoNode {
 func (p *memoNode) addChild(a answer) *memoNode {
 	a.found = slices.Clone(a.found)
 	n := &memoNode{parent: p, answer: a}
-	p.children = append(p.children, n)
+	f := p.follow()
+	f.children = append(f.children, n)
 	return n
 }
 
@@ -209,7 +250,7 @@ func (e *search) abandonMemo() {
 		if r.in {
 			e.quit(r)
 		}
-		r.memo, r.root, r.heirs = nil, nil, nil
+		r.memo, r.root, r.heirs, r.homes, r.known = nil, nil, nil, nil, nil
 	}
 }
 
@@ -230,10 +271,15 @@ func (e *search) ask(r *rank, q request) answer {
 			}
 		} else {
 			r.memo.waitsFor, r.codeAt = q, r.memo
+			if e.alike.on {
+				r.merge()
+			}
 			if !e.beginWait(r, &r.memo.waitsFor) {
 				e.endWait(r)
-				r.memo = r.memo.addChild(r.answer)
-				return r.answer
+				if r.known = r.memo.child(&r.answer); r.known == nil {
+					r.memo = r.memo.addChild(r.answer)
+					return r.answer
+				}
 			}
 		}
 		r.suspend()
