@@ -118,14 +118,14 @@ func TestNaive(t *testing.T) {
 			}
 			t.Parallel()
 			p := plan(k.scripts, k.loaded, nil, optimistic)
-			p.Search.Ticks, p.Search.MaxDelay = 4, 1
+			p.Search.Ticks, p.Search.MaxDelay, p.Pace = 4, 1, 1
 			whole := p.Open
 			p.Open = func(c rma.Comm) (kvtest.Map, error) {
 				m, err := whole(c)
 				if err != nil {
 					return nil, err
 				}
-				m.(asMap).cfg.Section = 1
+				m.(asMap).sections = m.(asMap).heap.Sections(1)
 				return k.change(naive{asMap: m.(asMap)}), nil
 			}
 			var f *sim.Failure
@@ -139,7 +139,7 @@ func TestNaive(t *testing.T) {
 			}
 			for bound := 0; bound <= 2 && f == nil && len(k.scripts[0]) <= 6; bound++ {
 				x := sim.Exhaustive(bound)
-				x.Limit = 100_000
+				x.Limit = 400_000
 				f = p.Run(x).Failure
 			}
 			found := false

@@ -233,6 +233,7 @@ func TestSearchRandom(t *testing.T) {
 					p.Search.Node[i] = i / max(1, k.policy.Local)
 				}
 				p.Search.Ascending, p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = false, max(300, 40*k.clients), 1, k.crashes
+				p.Pace = 1 // under PCT a client that begins at once leaves the others no time
 				look(t, p, explore.s)
 			})
 		}

@@ -56,6 +56,9 @@ type Plan struct {
 	// "s1 g2 r0".
 	Scripts []string
 	Loaded  []int64 // keys to which Open has given the value -1
+	// Pace is how long a client sleeps before each operation, in ns. With 0 an operation begins at
+	// any time; more lets time pass in searches that draw schedules, for what waits for it.
+	Pace int64
 	// NoSwap has clients use a transport on which a swap, whole or masked, is a loop.
 	NoSwap bool
 	// Open opens the Map at each client. Collective.
@@ -180,7 +183,7 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 		}
 		for i, k := range scripts[rank] {
 			home(i)
-			s.Sleep(0) // other ranks may come first
+			s.Sleep(p.Pace) // other ranks may come first
 			s.Effect(s.Visible)
 			at[rank] = check.Position{Visit: i, Phase: check.Phase(k.What)}
 			err := perform(h, s, m, k, p.Keys)
