@@ -118,6 +118,7 @@ func (x KV) open(c rma.Comm, _ *Lock, cfg *Config) (structure, error) {
 			return nil, errors.Join(err, t.unless(there, key))
 		}
 	}
+	t.store, t.history = newHistory(c, x, cfg, s)
 	return t, s.Rest()
 }
 
@@ -127,7 +128,10 @@ type kv struct {
 	c     rma.Comm
 	cfg   *Config
 	store kvIndex
-	keys  source
+	// history is nil if the run is too long for one, and checked is what it came to.
+	history *kvHistory
+	checked int64
+	keys    source
 	stamps
 	mine  int // keys that this client has inserted
 	name  [8]byte
@@ -256,10 +260,17 @@ func (t *kv) search(key int) (int64, error) {
 }
 
 // verify looks at every key. Its value is one that a client wrote; the last one of that client
-// unless it was combined with another's.
+// unless it was combined with another's. The operations of a short run are linearizable.
 func (t *kv) verify() error {
 	if err := t.store.Rest(); err != nil {
 		return err
+	}
+	if t.history != nil {
+		n, err := t.history.check(t.Count)
+		if err = agree(t.c, t.cfg, err); err != nil {
+			return err
+		}
+		t.checked, t.history.over = n, true
 	}
 	last, err := t.stamps.last(t.c)
 	if err != nil || t.c.Rank() != 0 && t.cfg.virtual != nil {

@@ -25,6 +25,8 @@ type measurement struct {
 	aborts int64 // attempts at visits that failed
 	byLock lockSamples
 	kv     *cider.Stats // of all ranks
+	// linearized is the number of operations of the kv that were checked, at rank 0.
+	linearized int64
 	// In mode clients: times in Unlock, and what the locks have counted at all ranks.
 	releases samples
 	counts   map[string]int64
@@ -42,6 +44,11 @@ func timed(c rma.Comm, lck *Lock, cfg *Config) (*measurement, error) {
 	}
 	if err := w.verify(); err != nil {
 		return nil, err
+	}
+	if o, ok := w.(*operator); ok {
+		if t, ok := o.s.(*kv); ok {
+			m.linearized = t.checked
+		}
 	}
 	return m, w.free()
 }

@@ -31,6 +31,9 @@ func (r *Result) WriteText(out io.Writer) error {
 	} else {
 		fmt.Fprintf(&b, "collector   %s, GOGC %s\n", plural(int(r.NumGC), "collection"), r.GOGC)
 	}
+	if r.Linearized > 0 {
+		fmt.Fprintf(&b, "history     %d operations, linearizable\n", r.Linearized)
+	}
 	if len(r.Ops) == 0 {
 		b.WriteString("operations  none on windows: the lock is the transport's own\n")
 	} else {

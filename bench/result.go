@@ -83,6 +83,9 @@ type Result struct {
 	// KV is what the clients of a key-value store have done in that time, together. In real time
 	// the counting pass after it is not in it.
 	KV *cider.Stats `json:"kv,omitempty"`
+	// Linearized is the number of operations of a key-value store that were found linearizable, the
+	// warm-up's included; 0 for a run that is too long, or on several nodes.
+	Linearized int64 `json:"linearized,omitempty"`
 
 	PerRank []int64 `json:"acquires_per_rank"` // acquires of each rank
 	// ShareDeviation is the standard deviation of acquires_per_rank divided by their

@@ -99,7 +99,7 @@ func collect(c rma.Comm, cfg *Config, lck *Lock, where place, m *measurement, co
 	for r := range c.Size() {
 		res.NumGC += sums[perRank*r+perRank-1]
 	}
-	res.KV = m.kv
+	res.KV, res.Linearized = m.kv, m.linearized
 	res.gather(sums, perRank, byRank, all, byLock, cfg.Duration > 0)
 	res.released(release)
 	res.tableCounts(m.counts)
