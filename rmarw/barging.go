@@ -1,7 +1,5 @@
 package rmarw
 
-import "github.com/rmalock/rmalock/rma"
-
 // The asymmetric counter of a lock with a barging root. All its ranks are on one node, so
 // ADMISSION is near, and a writer closes and opens a counter with one CPU atomic each. A writer
 // that has the root closes the counters at once: T_R and the limit are not used.
@@ -12,14 +10,13 @@ const quietTenures = 8
 
 // closeBarging is what closeAsym is, with a barging root.
 func (t *Table) closeBarging(cs []counter) error {
-	w := t.tree.W
-	for _, c := range cs {
-		if err := w.AccumulateFlush(shut, c.host, c.disp+admission, rma.Sum); err != nil {
+	for i := range cs {
+		if _, err := t.batchWords[i][admission].Add(shut); err != nil {
 			return err
 		}
 	}
-	for _, c := range cs {
-		s, err := w.GetFlush(c.host, c.disp+readers)
+	for i, c := range cs {
+		s, err := t.batchWords[i][readers].Get()
 		if err != nil {
 			return err
 		}
@@ -27,7 +24,7 @@ func (t *Table) closeBarging(cs []counter) error {
 		if s&(arrival-1) == 0 {
 			continue
 		}
-		d, err := w.GetFlush(c.host, c.disp+admission)
+		d, err := t.batchWords[i][admission].Get()
 		if err != nil {
 			return err
 		}
@@ -40,8 +37,8 @@ func (t *Table) closeBarging(cs []counter) error {
 
 // openBarging is what openAsym is, with a barging root.
 func (t *Table) openBarging(cs []counter) error {
-	for _, c := range cs {
-		if err := t.tree.W.AccumulateFlush(nextPhase-shut, c.host, c.disp+admission, rma.Sum); err != nil {
+	for i := range cs {
+		if _, err := t.batchWords[i][admission].Add(nextPhase - shut); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,13 @@ func (t *Table) countersFrom(k, id int) []counter {
 	n := min(batch, t.counters.Len()-k)
 	if t.batchOf != (batchName{id, k}) {
 		for i := range n {
-			t.batchBuf[i] = t.counter(k+i, id)
+			c := t.counter(k+i, id)
+			t.batchBuf[i] = c
+			if t.bargingRoot() {
+				for j := range t.batchWords[i] {
+					t.batchWords[i][j] = t.tree.W.Pointer(c.host, c.disp+j)
+				}
+			}
 		}
 		t.batchOf = batchName{id, k}
 	}

@@ -27,7 +27,8 @@ type Table struct {
 
 	close, open, signal func(cs []counter) error // kept, since a method value allocates
 	batchBuf            [batch]counter
-	batchOf             batchName // what batchBuf has
+	batchWords          [batch][asymWords]rma.Pointer // their words, with a barging root
+	batchOf             batchName                     // what batchBuf and batchWords have
 	asym                bool
 	more                bool // a writer waits to take the lock again that is given to the readers
 	waited              bool // and readers waited for that
