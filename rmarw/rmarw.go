@@ -33,7 +33,8 @@ type Table struct {
 	more                bool // a writer waits to take the lock again that is given to the readers
 	waited              bool // and readers waited for that
 
-	tries int // times that a reader tries before it waits in line, with a barging leaf
+	tries     int   // times that a reader tries before it waits in line, with a barging leaf
+	refusedAt int64 // arrivals at the counter where the rank was last not let in
 
 	// Of a barging root.
 	quietAfter int   // tenures without a reader after which writers keep the lock
