@@ -79,20 +79,28 @@ func (t *Table) bounce(k *ticket, prev, now int64) error {
 }
 
 // thaw resets a frozen word in place of a dead rank, if the counters have stood still since
-// the rank met them first (A1:7, A1:21): for two leases, with leases of several slots as many
-// times as there are tickets.
+// the rank met it first (A1:7, A1:21): for two leases, with leases of several slots as many
+// times as there are tickets. Draws of other ranks that are taken back do not stop it. If it drew
+// again instead, two such ranks could stop each other, and the rank that is to reset, for ever.
 func (t *Table) thaw(k *ticket, now int64) error {
-	l, v, f := t.layout, k.word, &k.froze
-	if released := v & l.released(); !f.met || f.word != released {
+	l, f := t.layout, &k.froze
+	switch released := k.word & l.released(); {
+	case !l.frozen(k.word): // tickets may still be drawn, whose leases begin later
+		*f = freeze{}
+		return nil
+	case !f.met || f.word != released:
 		*f = freeze{word: released, met: true}
 		f.moved = t.c.Now()
 		return nil
 	}
-	if !l.frozen(v) || now-f.moved < t.frozenPatience(v) {
-		return nil
+	for l.frozen(k.word) && k.word&l.released() == f.word && now-f.moved >= t.frozenPatience(k.word) {
+		was := k.word
+		var err error
+		if k.word, err = t.force(k, was); err != nil || k.word == was {
+			return err
+		}
 	}
-	_, err := t.force(k, v)
-	return err
+	return nil
 }
 
 // frozenPatience is how long a rank lets a frozen word v stand still.

@@ -37,6 +37,8 @@ func TestSearch(t *testing.T) {
 		{"three ranks", check.Plan{Ranks: 3, Acquires: 1, Writers: 2, Ticks: 2, MaxDelay: 1, Stands: true, Alike: true}, params{"COUNTMAX": "2"}, false},
 		{"three ranks, two acquires", check.Plan{Ranks: 3, Acquires: 2, Writers: 2, Ticks: 1, MaxDelay: 1, Stands: true, Alike: true}, params{"COUNTMAX": "3"}, false},
 		{"three ranks, a death", check.Plan{Ranks: 3, Acquires: 1, Writers: 2, Ticks: 2, Crashes: 1, MaxDelay: 1, Stands: true, Alike: true}, params{"COUNTMAX": "2"}, false},
+		// Two ranks reset in place of the third: they do not stop each other, nor a holder of later.
+		{"three ranks, one ticket", check.Plan{Ranks: 3, Acquires: 1, Writers: 3, Ticks: 2, MaxDelay: 1, Stands: true, Alike: true, MaxSteps: 500}, params{"COUNTMAX": "1"}, false},
 		{"a death, two acquires", check.Plan{Ranks: 2, Acquires: 2, Writers: 2, Ticks: 4, Crashes: 1, MaxDelay: 1, Stands: true}, nil, true},
 	} {
 		t.Run(k.name, func(t *testing.T) {
