@@ -323,3 +323,30 @@ func TestPCTDoesNotLiveOnASpin(t *testing.T) {
 		t.Errorf("an execution took %d steps", st.Longest)
 	}
 }
+
+// TestEndless: a search of all schedules reports an execution that has no end, and replays it.
+func TestEndless(t *testing.T) {
+	body := func(c rma.Comm) error {
+		job, _ := sim.Of(c)
+		w, err := c.Allocate(rma.CounterSpec("w", 1))
+		if err != nil {
+			return err
+		}
+		if err := job.Begin(); err != nil {
+			return err
+		}
+		for {
+			if _, err := w.FetchAndOpFlush(1, 0, 0, rma.Sum); err != nil {
+				return err
+			}
+		}
+	}
+	s := sim.Search{Node: []int{0, 0}}
+	_, f := s.Run(sim.Exhaustive(sim.Unbounded), body)
+	if f == nil || !errors.Is(f, sim.ErrEndless) {
+		t.Fatalf("the search found %v, want %v", f, sim.ErrEndless)
+	}
+	if _, again, err := s.Replay(f.Schedule, body); err != nil || again == nil || !errors.Is(again, sim.ErrEndless) {
+		t.Errorf("replayed: %v, %v", again, err)
+	}
+}

@@ -15,8 +15,10 @@ type Search struct {
 	Node []int // the node of each rank
 	// MemoryNodes is the number of memory nodes.
 	MemoryNodes int
-	MaxSteps    int // an execution that takes more has failed; 0 means 1,000,000
-	Faults      []Fault
+	// MaxSteps is the number of steps after which an execution has failed; 0 means 1,000,000, and
+	// 20,000 under Exhaustive, whose executions are short where ranks do not stop each other for ever.
+	MaxSteps int
+	Faults   []Fault
 	// CPUFar lets the CPU do the operations on far words of a node's own ranks, as a
 	// backend would that takes CPU and NIC atomics for atomic with each other. They
 	// are not: an operation of the NIC that reads and writes takes two steps.
@@ -39,6 +41,12 @@ type Search struct {
 	// runs the body anew, as the next Comm.Generation of the rank.
 	Rejoins int
 }
+
+// Bounds on the steps of an execution where Search.MaxSteps is 0.
+const (
+	mostSteps           = 1_000_000
+	mostStepsExhaustive = 20_000
+)
 
 // DefaultTickNs is by how much a tick advances the clock of a search.
 const DefaultTickNs = 1000
@@ -245,7 +253,15 @@ func (s Search) Run(sched Scheduler, body func(rma.Comm) error) (Stats, *Failure
 func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
 	e := &search{Search: s, scheduler: sched, w: newWorld(s.Node, s.MemoryNodes)}
 	if e.MaxSteps == 0 {
-		e.MaxSteps = 1_000_000
+		e.MaxSteps = mostSteps
+		switch p := sched.(type) {
+		case prefixKeeper:
+			e.MaxSteps = mostStepsExhaustive
+		case *replay:
+			if len(p.choices) == mostStepsExhaustive { // it has failed for its length
+				e.MaxSteps = mostStepsExhaustive
+			}
+		}
 	}
 	e.hazards = s.Ticks+s.Crashes+len(s.Faults) > 0
 	if e.TickNs == 0 {
