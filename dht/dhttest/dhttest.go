@@ -162,6 +162,9 @@ func (p *Plan) open(c rma.Comm) (o opened, err error) {
 func (p *Plan) body(states bool) func(rma.Comm) error {
 	all := make([]opened, p.Ranks)
 	h := history.New(p.Ranks)
+	if states {
+		h.Compare()
+	}
 	scripts := make([][]history.Call, p.Ranks)
 	for r := range scripts {
 		scripts[r] = p.calls(r)

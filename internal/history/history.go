@@ -113,6 +113,8 @@ type Record struct {
 	time   int64
 	good   map[uint64]bool // sums of histories that were found linearizable
 	loaded []Call          // Sets before the first operation
+	guess  *guesses        // of a search that compares states, or nil
+	now    *frontier       // what the history has come to, for guess
 }
 
 // New is a record for a number of ranks, of a map on which some Sets were made before.
@@ -120,9 +122,21 @@ func New(ranks int, loaded ...Call) *Record {
 	return &Record{good: map[uint64]bool{}, at: make([]int, ranks), loaded: loaded}
 }
 
+// Compare has Hash tell histories apart by what can follow them alone. It is for searches that
+// compare states: what it keeps grows with the operations that are under way at once.
+func (h *Record) Compare() {
+	if h.guess == nil {
+		h.guess = newGuesses(h.loaded)
+		h.now = h.guess.none
+	}
+}
+
 // Reset begins a history with the Sets that were made before.
 func (h *Record) Reset() {
 	h.did, h.time = h.did[:0], 0
+	if h.guess != nil {
+		h.now = h.guess.none
+	}
 	for _, c := range h.loaded {
 		h.did = append(h.did, porcupine.Operation{ClientId: len(h.at), Input: c, Call: h.time, Output: Answer{}, Return: h.time + 1})
 		h.time += 2
@@ -135,14 +149,14 @@ func (h *Record) Save(into any) any {
 	if !ok {
 		s = &Record{}
 	}
-	s.did, s.at, s.time = append(s.did[:0], h.did...), append(s.at[:0], h.at...), h.time
+	s.did, s.at, s.time, s.now = append(s.did[:0], h.did...), append(s.at[:0], h.at...), h.time, h.now
 	return s
 }
 
 // Restore is of sim.Snapshotter.
 func (h *Record) Restore(from any) {
 	s := from.(*Record)
-	h.did, h.at, h.time = append(h.did[:0], s.did...), append(h.at[:0], s.at...), s.time
+	h.did, h.at, h.time, h.now = append(h.did[:0], s.did...), append(h.at[:0], s.at...), s.time, s.now
 }
 
 // Called notes that a rank begins an operation. c holds a Call. The order among calls and
@@ -151,6 +165,9 @@ func (h *Record) Called(rank int, c any) int {
 	h.time++
 	h.at[rank] = len(h.did)
 	h.did = append(h.did, porcupine.Operation{ClientId: rank, Input: c, Call: h.time, Return: -1})
+	if h.guess != nil {
+		h.now = h.guess.after(h.now, h.open(h.at[rank]), nil)
+	}
 	return h.at[rank]
 }
 
@@ -161,12 +178,31 @@ func (h *Record) Returned(rank int, a any) { h.ReturnedAt(h.at[rank], a) }
 func (h *Record) ReturnedAt(place int, a any) {
 	h.time++
 	o := &h.did[place]
+	if h.guess != nil {
+		answer := a.(Answer)
+		h.now = h.guess.after(h.now, h.open(place), &answer)
+	}
 	o.Output, o.Return = a, h.time
 }
 
-// Hash is the hash of the history so far, the same for histories with the same order of calls
-// after returns.
+// open is an operation that is under way. A rank may have several with one key: those of its dead
+// predecessors.
+func (h *Record) open(place int) call {
+	o := call{rank: h.did[place].ClientId, Call: h.did[place].Input.(Call)}
+	for i := range h.did[:place] {
+		if p := &h.did[i]; p.Return < 0 && p.ClientId == o.rank && p.Input.(Call).Key == o.Key {
+			o.nth++
+		}
+	}
+	return o
+}
+
+// Hash is the hash of the history so far. With Compare it is the same for histories that can go on in
+// the same ways, else for those with the same order of calls after returns.
 func (h *Record) Hash() uint64 {
+	if h.guess != nil {
+		return h.now.hash
+	}
 	sum := uint64(0)
 	for i := range h.did {
 		o := &h.did[i]
@@ -177,7 +213,7 @@ func (h *Record) Hash() uint64 {
 			}
 		}
 		c := o.Input.(Call)
-		x := mix(mix(14695981039346656037, uint64(o.ClientId)), uint64(c.What))
+		x := mix(mix(basis, uint64(o.ClientId)), uint64(c.What))
 		x = mix(mix(x, uint64(c.Key)), uint64(c.Value))
 		if o.Return >= 0 {
 			a := o.Output.(Answer)

@@ -142,6 +142,9 @@ func (p *Plan) body(states bool) func(rma.Comm) error {
 		loaded = append(loaded, history.Call{What: history.Set, Key: k, Value: -1})
 	}
 	h := history.New(n, loaded...)
+	if states {
+		h.Compare()
+	}
 	scripts := make([][]history.Call, n)
 	for r := range scripts {
 		scripts[r] = p.calls(r)
