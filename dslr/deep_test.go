@@ -15,22 +15,24 @@ import (
 )
 
 // TestDeep: schedules of 3 and 4 ranks in all modes, with deaths at any step and resets after few
-// tickets. Of searches in check-deep that do not come to their end it logs how far they came.
+// tickets. Of a search that has more executions than Limit it logs how far it came.
 func TestDeep(t *testing.T) {
 	for _, h := range []struct {
 		ranks, acquires, ticks, crashes, bound int
-		deep                                   bool
+		deep                                   bool // for check-deep
+		ends                                   bool // but for all ranks, or none, as writers
 	}{
-		{3, 1, 2, 1, sim.Unbounded, false},
-		{3, 1, 3, 1, sim.Unbounded, false},
-		{3, 2, 1, 0, sim.Unbounded, false},
-		{3, 2, 1, 1, sim.Unbounded, false},
-		{3, 2, 2, 0, sim.Unbounded, true},
-		{3, 2, 2, 1, 2, true},
-		{4, 1, 2, 1, 2, true},
+		{3, 1, 2, 1, sim.Unbounded, false, false},
+		{3, 1, 3, 1, sim.Unbounded, false, false},
+		{3, 2, 1, 0, sim.Unbounded, false, false},
+		{3, 2, 1, 1, sim.Unbounded, false, false},
+		{3, 2, 2, 0, sim.Unbounded, true, true},
+		{3, 2, 2, 1, sim.Unbounded, true, false},
+		{4, 1, 2, 1, 2, true, false},
 	} {
 		for _, countMax := range []int{2, 3} {
 			for writers := h.ranks; writers >= check.Mixed; writers-- {
+				deep := h.deep && !(h.ends && (writers == 0 || writers == h.ranks))
 				p := check.Plan{
 					Ranks: h.ranks, Acquires: h.acquires, Writers: writers, MemoryNodes: 1,
 					Ticks: h.ticks, Crashes: h.crashes, MaxDelay: 1, Stands: true, Alike: true,
@@ -41,14 +43,14 @@ func TestDeep(t *testing.T) {
 					if locktest.Quick() {
 						t.Skip("takes seconds; see test-all")
 					}
-					if h.deep && !locktest.Deep() {
+					if deep && !locktest.Deep() {
 						t.Skip("takes minutes: RMALOCK_DEEP is not set")
 					}
 					x := sim.Exhaustive(h.bound)
-					x.Limit = 20_000_000
+					x.Limit = 100_000_000
 					began := time.Now()
 					r := passes(t, p, x)
-					if !r.Whole && !h.deep {
+					if !r.Whole && h.bound == sim.Unbounded {
 						t.Error("the search did not end")
 					}
 					t.Logf("%d states, whole: %v, %v", r.States, r.Whole, time.Since(began).Round(time.Second))
