@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,6 +229,33 @@ func TestSameTag(t *testing.T) {
 // mates is a policy with local combining of two clients.
 func mates(s Scheme) Policy { return Policy{Scheme: s, Local: 3, LocalKeys: 2} }
 
+// load has client 0 put keys into the store at first: else most updates are of no key.
+func load(p *kvtest.Plan, keys []int64) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	whole := p.Open
+	p.Loaded = keys
+	p.Open = func(c rma.Comm) (kvtest.Map, error) {
+		m, err := whole(c)
+		if err != nil || c.Rank() > 0 {
+			return m, err
+		}
+		for _, k := range keys {
+			if err := m.Set(k, -1); err != nil {
+				return nil, err
+			}
+		}
+		return m, m.(asMap).Rest()
+	}
+}
+
+// many is hot with sixteen keys, of which four have half of the operations. Histories are
+// linearizable key by key, and those of one key are short.
+var (
+	many       = Config{Keys: 16, Policy: hot.Policy}
+	manyQueued = Config{Keys: 16, Policy: Policy{Scheme: Combining}}
+	sixteen    = append(slices.Repeat([]int64{0, 1, 2, 3}, 3), 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+)
+
 // TestSearchRandom: drawn schedules of more clients, some of which die.
 func TestSearchRandom(t *testing.T) {
 	for name, k := range map[string]struct {
@@ -242,12 +270,18 @@ func TestSearchRandom(t *testing.T) {
 		"cider":             {hot, 4, 6, []int64{0}, 0, "uuuugid", 2000},
 		"cider, two keys":   {hot, 5, 5, []int64{0, 1}, 0, "uuuugsd", 1000},
 		"cider, 16 clients": {hot, 16, 4, []int64{0, 1}, 0, "uuuuuugs", 60},
-		"deaths":            {Config{Policy: Policy{Scheme: Combining}}, 4, 3, []int64{0}, 2, "uuuugsd", 2000},
-		"cider, deaths":     {hot, 5, 4, []int64{0}, 2, "uuuugsd", 1000},
-		"local":             {Config{Policy: mates(Optimistic)}, 3, 5, []int64{0, 1}, 0, "uuuuggggsd", 2000},
-		"local, deaths":     {Config{Policy: mates(Combining)}, 5, 4, []int64{0}, 2, "uuuuggggsd", 1000},
-		"queue, deaths":     {Config{Policy: Policy{Scheme: Queue}}, 4, 3, []int64{0}, 2, "uuuugsd", 1000},
+
+		"cider, 64 clients":     {many, 64, 4, sixteen, 0, "uuuuuuuugsid", 120},
+		"combining, 64 clients": {manyQueued, 64, 3, sixteen, 0, "uuuuuugsid", 120},
+		"deaths":                {Config{Policy: Policy{Scheme: Combining}}, 4, 3, []int64{0}, 2, "uuuugsd", 2000},
+		"cider, deaths":         {hot, 5, 4, []int64{0}, 2, "uuuugsd", 1000},
+		"local":                 {Config{Policy: mates(Optimistic)}, 3, 5, []int64{0, 1}, 0, "uuuuggggsd", 2000},
+		"local, deaths":         {Config{Policy: mates(Combining)}, 5, 4, []int64{0}, 2, "uuuuggggsd", 1000},
+		"queue, deaths":         {Config{Policy: Policy{Scheme: Queue}}, 4, 3, []int64{0}, 2, "uuuugsd", 1000},
 	} {
+		if k.clients > 16 && locktest.Deep() {
+			k.n *= 10
+		}
 		for _, explore := range []struct {
 			name   string
 			s      sim.Scheduler
@@ -260,6 +294,12 @@ func TestSearchRandom(t *testing.T) {
 			t.Run(name+"/"+explore.name, func(t *testing.T) {
 				t.Parallel()
 				p := plan(k.clients, k.cfg)
+				if k.clients >= 16 {
+					load(&p, k.keys)
+					for i := range p.Search.Node {
+						p.Search.Node[i] = i / max(8, k.clients/2) // they have their credits in common
+					}
+				}
 				p.NoSwap = explore.noSwap
 				p.Calls, p.Seed, p.Ops, p.Keys, p.Search.Ascending = k.calls, 1, k.ops, k.keys, false
 				p.Search.Ticks, p.Search.MaxDelay, p.Search.Crashes = 300, 1, k.crashes
