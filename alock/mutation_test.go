@@ -39,10 +39,10 @@ func equivalent(name string) []check.Equivalent {
 
 // TestMutants: ALock with a mistake does not pass.
 func TestMutants(t *testing.T) {
-	locktest.RunMutantsOf(t, 8, equivalent("alock"), with(alock.Config{LocalBudget: 1, RemoteBudget: 1}, -1))
+	locktest.RunMutantsOf(t, check.Effort{Every: 8}, equivalent("alock"), with(alock.Config{LocalBudget: 1, RemoteBudget: 1}, -1))
 }
 
 // TestMutantsShared: ALock with a shared mode and a mistake does not pass.
 func TestMutantsShared(t *testing.T) {
-	locktest.RunMutantsWithin(t, 600, 8, equivalent("alock-rw"), with(alock.Config{LocalBudget: 1, RemoteBudget: 1, Shared: true}, -1))
+	locktest.RunMutantsOf(t, check.Effort{Budget: 600, Every: 8, Turns: true}, equivalent("alock-rw"), with(alock.Config{LocalBudget: 1, RemoteBudget: 1, Shared: true}, -1))
 }

@@ -104,7 +104,7 @@ func TestDrTMNeedsDelta(t *testing.T) {
 // TestDrTMMutants: writers of a DrTM with a mistake do not pass.
 func TestDrTMMutants(t *testing.T) {
 	const why = "while the word has X, only its holder changes it"
-	locktest.RunMutantsOf(t, 1, []check.Equivalent{
+	locktest.RunMutantsOf(t, check.Effort{}, []check.Equivalent{
 		{Phase: check.Releasing, Step: "CompareAndSwap", Mutation: check.Torn, Why: why},
 		{Phase: check.Releasing, Step: "CompareAndSwap", Mutation: check.Blind, Why: why},
 		{Phase: check.Releasing, Step: "CompareAndSwap", Mutation: check.Trusting, Why: why},

@@ -137,7 +137,7 @@ func TestNCoSEDMutants(t *testing.T) {
 		wait, bell, taken = "Await ncosed-mail.BELL", "Flush of Flush of PutBulk ncosed-mail.BELL", "Flush of Flush of Get ncosed-mail.TAKEN"
 		clears            = "CompareAndSwap ncosed.LOCK"
 	)
-	locktest.RunMutantsWithin(t, 300, 16, []check.Equivalent{
+	locktest.RunMutantsOf(t, check.Effort{Budget: 300, Every: 16, Turns: true}, []check.Equivalent{
 		{Phase: check.Acquiring, Step: wait, Mutation: check.AnyChange, Why: pace},
 		{Phase: check.Acquiring, Step: wait, Before: "Flush of Flush", Mutation: check.NoWait, Why: pace},
 		{Phase: check.Acquiring, Step: wait, Before: "Flush of PutBulk", Mutation: check.NoWait, Why: pace},

@@ -54,7 +54,7 @@ func TestCASLockSearch(t *testing.T) {
 func TestCASLockMutants(t *testing.T) {
 	t.Run("keep", func(t *testing.T) { locktest.RunMutants(t, "caslock", nil) })
 	t.Run("undo", func(t *testing.T) {
-		locktest.RunMutantsOf(t, 2, nil, with(t, "retry-on-fail", params{"READERS": "undo"}))
+		locktest.RunMutantsOf(t, check.Effort{Every: 2}, nil, with(t, "retry-on-fail", params{"READERS": "undo"}))
 	})
 }
 
@@ -99,7 +99,7 @@ func TestDSLRPlusMutants(t *testing.T) {
 		infos = append(infos, with(t, "dslr-plus", params{"BASE": "0", "COUNTMAX": "2"}))
 	}
 	const why = "0 is taken for the word, and the CompareAndSwap finds what it is"
-	locktest.RunMutantsOf(t, 1, []check.Equivalent{
+	locktest.RunMutantsOf(t, check.Effort{}, []check.Equivalent{
 		{Phase: check.Acquiring, Step: "Flush of Get", Mutation: check.NoFlush, Why: why},
 		{Phase: check.Trying, Step: "Flush of Get", Mutation: check.NoFlush, Why: why},
 	}, infos...)

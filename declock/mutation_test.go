@@ -31,9 +31,6 @@ func variant(t *testing.T, name string, p params) lock.Info {
 // TestMutants: DecLock with a mistake does not pass, flat and with local locks. Ranks have no leases
 // there, so that a rank which waits for ever is a deadlock.
 func TestMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	twoNodes := machine(t, "node:2 core:2")
 	e := check.Effort{Budget: 400, Every: 16, Turns: true, Change: func(p *check.Plan) {
 		if strings.Contains(p.Info.Name, "ts-tf") {
@@ -44,29 +41,11 @@ func TestMutants(t *testing.T) {
 		}
 		p.MaxSteps = 20_000
 	}}
-	survey(t, e, equivalent(),
+	locktest.RunMutantsOf(t, e, equivalent(),
 		variant(t, "declock", nil),
 		variant(t, "declock, an entry", params{"CAPACITY": "1"}),
 		variant(t, "declock, nodes, local", params{"POLICY": "local"}),
 		variant(t, "declock, nodes, ts-tf", params{"POLICY": "ts-tf"}))
-}
-
-// survey hunts mutants, and logs the table.
-func survey(t *testing.T, e check.Effort, equivalent []check.Equivalent, infos ...lock.Info) {
-	if locktest.Deep() {
-		e.Every = 1
-	}
-	s, err := check.SurveyMutants(e, equivalent, infos...)
-	if s != nil {
-		var b strings.Builder
-		if err := s.WriteText(&b); err != nil {
-			t.Error(err)
-		}
-		t.Log("\n" + b.String())
-	}
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // Places and mistakes, as the lists name them.
@@ -210,13 +189,10 @@ func equivalent() (out []check.Equivalent) {
 // TestMutantsLeases: DecLock with leases and a mistake, flat. Most of what ranks do for the dead is
 // made up for by another reset; a rank that waits for ever is caught.
 func TestMutantsLeases(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	e := check.Effort{Budget: 200, Every: 16, Turns: true, Ends: true, Change: func(p *check.Plan) { p.Ticks, p.MaxSteps = 100, 20_000 }}
 	info := variant(t, "declock, leases", params{"LEASE": "1us", "CAPACITY": "4"})
 	info.Recovers = true
-	survey(t, e, equivalentLeases(), info)
+	locktest.RunMutantsOf(t, e, equivalentLeases(), info)
 }
 
 // equivalentLeases are mistakes that are none, or that a reset makes up for, and many that are not

@@ -3,7 +3,6 @@ package dslr_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/rmalock/rmalock/check"
@@ -107,27 +106,10 @@ func slots(c rma.Comm, t *dslr.Table) lock.Table { return several{t, 1 + c.Rank(
 // TestMutants: DSLR with a mistake does not pass. It takes as many schedules as tell those that
 // others make up for by a lease from those that do harm.
 func TestMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	e := check.Effort{Budget: 300, Every: 8}
-	if locktest.Deep() {
-		e.Every = 1
-	}
-	s, err := check.SurveyMutants(e, equivalent(), variant("dslr", dslr.Config{CountMax: 3}, nil),
+	locktest.RunMutantsOf(t, check.Effort{Budget: 300, Every: 8}, equivalent(), variant("dslr", dslr.Config{CountMax: 3}, nil),
 		variant("dslr, exact, by CAS", dslr.Config{CountMax: 2, Reset: dslr.ResetExact, Release: dslr.ReleaseByCAS}, nil),
 		variant("dslr, upgrades", dslr.Config{CountMax: 4, Updates: true}, upgrades),
 		variant("dslr, slots", dslr.Config{CountMax: 4, MaxSlots: 2}, slots))
-	if s != nil {
-		var b strings.Builder
-		if err := s.WriteText(&b); err != nil {
-			t.Error(err)
-		}
-		t.Log("\n" + b.String())
-	}
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // equivalent are mistakes that are none, or only cost time, and some that are not caught.

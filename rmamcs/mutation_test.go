@@ -36,7 +36,7 @@ const root = "outside the root there is nothing: STATUS there tells only whether
 func TestMutants(t *testing.T) {
 	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 1, 1}}
 	apart := map[int][]int{2: {0, 1}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}}
-	locktest.RunMutantsOf(t, 8, equivalent(), tree("rmamcs", rmamcs.MCS, 1, together, "node"), tree("rmamcs, apart", rmamcs.MCS, 2, apart, "node"))
+	locktest.RunMutantsOf(t, check.Effort{Every: 8}, equivalent(), tree("rmamcs", rmamcs.MCS, 1, together, "node"), tree("rmamcs, apart", rmamcs.MCS, 2, apart, "node"))
 }
 
 // TestBargingMutants: nor does it with a barging leaf, N = 1 and N = 2.
@@ -46,7 +46,7 @@ func TestBargingMutants(t *testing.T) {
 	}
 	together := map[int][]int{2: {0, 0}, 3: {0, 0, 0}, 4: {0, 0, 0, 0}}
 	apart := map[int][]int{2: {0, 0}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}}
-	locktest.RunMutantsOf(t, 1, bargingEquivalent(), tree("rmamcs, barging", rmamcs.Barging, 1, together), tree("rmamcs, barging, T_L 0", rmamcs.Barging, 0, together),
+	locktest.RunMutantsOf(t, check.Effort{}, bargingEquivalent(), tree("rmamcs, barging", rmamcs.Barging, 1, together), tree("rmamcs, barging, T_L 0", rmamcs.Barging, 0, together),
 		tree("rmamcs, barging, apart", rmamcs.Barging, 1, apart, "node"))
 }
 

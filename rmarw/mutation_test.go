@@ -50,7 +50,7 @@ const (
 
 // TestMutants: the lock with a mistake does not pass.
 func TestMutants(t *testing.T) {
-	locktest.RunMutantsOf(t, 20, equivalent(),
+	locktest.RunMutantsOf(t, check.Effort{Every: 20}, equivalent(),
 		tree("rmarw", rmarw.Symmetric, 1, 1, 2, "rank:2", "rank:3", "rank:4"),
 		tree("rmarw, more counters", rmarw.Symmetric, 4, 1, 1, "rank:2", "rank:3", "rank:4"),
 		tree("rmarw, more counters, T_R 2", rmarw.Symmetric, 4, 1, 2, "rank:2", "rank:3", "rank:4"))
@@ -80,7 +80,7 @@ func TestAsymmetricMutants(t *testing.T) {
 	if !locktest.Deep() {
 		t.Skip("takes many minutes: RMALOCK_DEEP is not set")
 	}
-	locktest.RunMutantsOf(t, 4, asymEquivalent(), asym("rmarw, asym", 1, 1), asym("rmarw, asym, T_R 2", 1, 2),
+	locktest.RunMutantsOf(t, check.Effort{Every: 4}, asymEquivalent(), asym("rmarw, asym", 1, 1), asym("rmarw, asym, T_R 2", 1, 2),
 		tree("rmarw, asym, two elements", rmarw.Asymmetric, 4, 1, 1, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
 }
 
@@ -94,7 +94,7 @@ func bargingTree(name string, counters, tl int, tr int64, texts ...string) lock.
 // TestBargingMutants: nor does it with a barging leaf, N = 2.
 func TestBargingMutants(t *testing.T) {
 	together := []string{"node:1 rank:2", "node:1 rank:3", "node:1 rank:4"}
-	locktest.RunMutantsOf(t, 20, bargingEquivalent(), bargingTree("rmarw, barging", 1, 1, 2, together...), bargingTree("rmarw, barging, T_L 2", 1, 2, 1, together...),
+	locktest.RunMutantsOf(t, check.Effort{Every: 20}, bargingEquivalent(), bargingTree("rmarw, barging", 1, 1, 2, together...), bargingTree("rmarw, barging, T_L 2", 1, 2, 1, together...),
 		bargingTree("rmarw, barging, apart, more counters", 4, 1, 2, "node:2 rank:1", "node:3 rank:1", "node:2 rank:2"))
 }
 
@@ -120,7 +120,7 @@ func TestBargingRootMutants(t *testing.T) {
 	if !locktest.Deep() {
 		t.Skip("takes minutes: RMALOCK_DEEP is not set")
 	}
-	locktest.RunMutantsOf(t, 4, bargingRootEquivalent(), bargingRootTree("rmarw, barging root", 1, 1, 0, 1),
+	locktest.RunMutantsOf(t, check.Effort{Every: 4}, bargingRootEquivalent(), bargingRootTree("rmarw, barging root", 1, 1, 0, 1),
 		bargingRootTree("rmarw, barging root, a try", 1, 2, 1, 0), bargingRootTree("rmarw, barging root, more counters", 4, 1, 1, 1))
 }
 
@@ -187,7 +187,7 @@ func TestTreeMutants(t *testing.T) {
 	}
 	together := []string{"node:1 rank:2", "node:1 rank:3", "node:1 rank:4"}
 	apart := []string{"node:2 rank:1", "node:3 rank:1", "node:2 rank:2"}
-	locktest.RunMutantsOf(t, 1, treeEquivalent(), tree("rmarw, one node", rmarw.Symmetric, 1, 1, 2, together...),
+	locktest.RunMutantsOf(t, check.Effort{}, treeEquivalent(), tree("rmarw, one node", rmarw.Symmetric, 1, 1, 2, together...),
 		tree("rmarw, nodes", rmarw.Symmetric, 1, 1, 1, apart...), tree("rmarw, nodes, more counters, T_R 2", rmarw.Symmetric, 4, 1, 2, apart...))
 }
 

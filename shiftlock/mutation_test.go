@@ -16,7 +16,7 @@ func TestMutants(t *testing.T) {
 		info.Name, info.Recovers = name, p["LEASE"] != "off"
 		return info
 	}
-	locktest.RunMutantsWithin(t, 300, 16, equivalent(),
+	locktest.RunMutantsOf(t, check.Effort{Budget: 300, Every: 16, Turns: true}, equivalent(),
 		variant("shiftlock", params{"LEASE": "off", "TRIES": "1", "K": "1"}),
 		variant("shiftlock, K 2", params{"LEASE": "off", "TRIES": "0", "K": "2"}),
 		variant("shiftlock, leases", params{"LEASE": "1us", "TRIES": "0", "K": "1"}),

@@ -2,8 +2,6 @@ package kvtest
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/rmalock/rmalock/check"
@@ -43,10 +41,7 @@ func PCT(executions int64) sim.Scheduler { return sim.PCT(1, 3, 0, executions) }
 // Mutants hunts the mutants of a Map by some Uses: one in Effort.Every, with RMALOCK_DEEP each of
 // them. It fails if one survives that is not equivalent, or one is caught that is.
 func Mutants(t *testing.T, name string, e check.Effort, equivalent []check.Equivalent, uses ...Use) {
-	switch {
-	case locktest.Deep():
-		e.Every = 1
-	case locktest.Quick():
+	if locktest.Quick() && !locktest.Deep() {
 		t.Skip("takes seconds")
 	}
 	var all []*check.Use
@@ -65,15 +60,5 @@ func Mutants(t *testing.T, name string, e check.Effort, equivalent []check.Equiv
 			},
 		})
 	}
-	s, err := check.SurveyUses(e, equivalent, name, all...)
-	if s != nil {
-		var b strings.Builder
-		if werr := s.WriteText(&b); werr != nil {
-			t.Error(werr)
-		}
-		t.Log("\n" + b.String())
-	}
-	if err != nil {
-		t.Error(fmt.Errorf("mutants: %w", err))
-	}
+	locktest.Survey(t, e, func(e check.Effort) (*check.Survey, error) { return check.SurveyUses(e, equivalent, name, all...) })
 }

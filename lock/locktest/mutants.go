@@ -17,40 +17,33 @@ func RunMutants(t *testing.T, name string, equivalent []search.Equivalent, more 
 	if err != nil {
 		t.Fatal(err)
 	}
-	runMutants(t, search.Effort{Distances: true}, equivalent, append([]lock.Info{info}, more...))
+	RunMutantsOf(t, search.Effort{Distances: true}, equivalent, append([]lock.Info{info}, more...)...)
 }
 
-// RunMutantsOf is RunMutants for a lock with many places at which to be mistaken, used
-// as infos say: a mistake is made at a place for all ranks' words alike. One mutant in
-// every is hunted, with RMALOCK_DEEP each of them.
-func RunMutantsOf(t *testing.T, every int, equivalent []search.Equivalent, infos ...lock.Info) {
-	if Deep() {
-		every = 1
-	}
-	runMutants(t, search.Effort{Every: every}, equivalent, infos)
-}
-
-// RunMutantsWithin is RunMutantsOf with a number of executions for each way of searching, which
-// the infos share: those of a lock that looks at the clock take longer.
-func RunMutantsWithin(t *testing.T, budget int64, every int, equivalent []search.Equivalent, infos ...lock.Info) {
-	if Deep() {
-		every = 1
-	}
-	runMutants(t, search.Effort{Budget: budget, Every: every, Turns: true}, equivalent, infos)
-}
-
-func runMutants(t *testing.T, e search.Effort, equivalent []search.Equivalent, infos []lock.Info) {
+// RunMutantsOf is RunMutants for a lock used as infos say, with an Effort. With RMALOCK_DEEP each
+// mutant is hunted, whatever e.Every is. An e.Budget of 0 is one that suits most locks.
+func RunMutantsOf(t *testing.T, e search.Effort, equivalent []search.Equivalent, infos ...lock.Info) {
+	t.Helper()
 	switch {
+	case testing.Short():
+		t.Skip("takes seconds")
 	case e.Budget != 0:
 	case os.Getenv("RMALOCK_FULL") != "":
 		e.Budget = 100_000
 	default:
 		e.Budget = 6000
 	}
-	if testing.Short() {
-		t.Skip("takes seconds")
+	Survey(t, e, func(e search.Effort) (*search.Survey, error) { return search.SurveyMutants(e, equivalent, infos...) })
+}
+
+// Survey surveys mutants, with RMALOCK_DEEP each of them. It logs the table, and fails the test with
+// the survey's error.
+func Survey(t *testing.T, e search.Effort, survey func(e search.Effort) (*search.Survey, error)) {
+	t.Helper()
+	if Deep() {
+		e.Every = 1
 	}
-	s, err := search.SurveyMutants(e, equivalent, infos...)
+	s, err := survey(e)
 	if s != nil {
 		var b strings.Builder
 		if err := s.WriteText(&b); err != nil {
