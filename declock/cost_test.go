@@ -11,6 +11,7 @@ import (
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
 	"github.com/rmalock/rmalock/rma/rmatest"
+	"github.com/rmalock/rmalock/rma/sim"
 )
 
 // want compares the remote operations since the last call with those that are named.
@@ -135,6 +136,53 @@ func TestLocalHandOver(t *testing.T) {
 		})
 		if err != nil {
 			t.Errorf("policy %d: %v", policy, err)
+		}
+	}
+}
+
+// TestResetCost: section 4.4. A reset reads the parts of all other ranks once, many of them in one
+// flush, and again those of the ranks that had one. Each rank that waits is told once.
+func TestResetCost(t *testing.T) {
+	const ranks, waiting = 100, 60
+	node := make([]int, ranks)
+	for r := range node {
+		node[r] = r
+	}
+	for _, queue := range []int{0, waiting} {
+		var n hook.Tally
+		_, err := sim.Timed{Node: node, MemoryNodes: 1, Model: cx4(t, node), Verbs: true}.Run(func(c rma.Comm) error {
+			if c.Rank() == 0 {
+				c = hook.Count(c, &n)
+			}
+			l, err := declock.New(c, declock.Config{Lease: -1, Held: 1})
+			if err != nil {
+				return err
+			}
+			switch {
+			case c.Rank() == 0:
+				c.Sleep(1_000_000) // until all wait
+				n.Reset()
+				err = l.Reset(0)
+			case c.Rank() == 1 && queue > 0: // holds the lock until it is stopped
+				err = l.Lock(background, 0, lock.Exclusive)
+				for stopped := false; !stopped && err == nil; c.Sleep(1000) {
+					stopped, err = l.Stopped(0)
+				}
+				err = errors.Join(err, l.Unlock(0, lock.Exclusive))
+			case c.Rank() <= 1+queue && queue > 0:
+				c.Sleep(100_000)
+				err = errors.Join(l.Lock(background, 0, lock.Exclusive), l.Unlock(0, lock.Exclusive))
+			}
+			return errors.Join(err, c.Barrier(), l.Free())
+		})
+		reads, told, flushes := n.Ops(rma.KindGetBulk, hook.Far), n.Ops(rma.KindPut, hook.Far), n.FlushAlls()
+		t.Logf("%d of %d ranks wait: %d reads of parts, %d messages, %d flushes of them", queue, ranks, reads, told, flushes)
+		again, most := int64(0), int64(4)
+		if queue > 0 {
+			again, most = int64(queue)+1, 4+1+3
+		}
+		if err != nil || told != int64(queue) || reads < ranks-1+again || reads > ranks-1+again || flushes > most {
+			t.Errorf("%d of %d ranks wait: %d reads of parts, %d messages, %d flushes of them; error %v", queue, ranks, reads, told, flushes, err)
 		}
 	}
 }

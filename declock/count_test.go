@@ -152,3 +152,35 @@ func TestHandOverInside(t *testing.T) {
 		}
 	}
 }
+
+// TestResetTime: section 6.6, how long a reset takes while all ranks, 32 on a node, take one lock all
+// the time, and use up versions of 2 bits. The paper has 521 us at most, with 256 clients.
+func TestResetTime(t *testing.T) {
+	const most = 521_000
+	for _, ranks := range []int{32, 256} {
+		var node []int
+		for rank := range ranks {
+			node = append(node, rank/32)
+		}
+		var resets, took int64
+		_, err := sim.Timed{Node: node, MemoryNodes: 1, Model: cx4(t, node), Verbs: true}.Run(func(c rma.Comm) error {
+			s := new(declock.Stats)
+			l, err := declock.New(c, declock.Config{Lease: 60e9, Held: 1, Capacity: ranks, VersionBits: 2, Stats: s})
+			for i := 0; i < 8 && err == nil; i++ {
+				err = errors.Join(l.Lock(background, 0, lock.Exclusive), l.Unlock(0, lock.Exclusive))
+			}
+			if err != nil {
+				return err
+			}
+			resets, took = resets+s.Resets, took+s.ResetNs
+			return errors.Join(c.Barrier(), l.Free())
+		})
+		if err != nil || resets == 0 {
+			t.Fatalf("%d ranks: %d resets, error %v", ranks, resets, err)
+		}
+		t.Logf("%d ranks: %d resets of %d ns", ranks, resets, took/resets)
+		if took > most*resets {
+			t.Errorf("%d ranks: a reset takes %d ns, want %d at most", ranks, took/resets, most)
+		}
+	}
+}

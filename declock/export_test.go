@@ -1,5 +1,7 @@
 package declock
 
+import "github.com/rmalock/rmalock/lock"
+
 // Waits reports whether a rank waits for a lock, and has written its entry.
 func (t *Table) Waits(rank, id int) bool {
 	k := &member{id: id, home: t.Home(id), disp: id / t.locks.Size()}
@@ -42,4 +44,28 @@ func (t *Table) Listed(id int) (n int, err error) {
 		err = t.unlockLocal(&r)
 	}
 	return n, err
+}
+
+// Reset resets a lock in which this rank has no part.
+func (t *Table) Reset(id int) error {
+	k, err := t.claim(id, lock.Exclusive)
+	if err != nil {
+		return err
+	}
+	defer t.unclaim(k)
+	if err := t.begin(k); err != nil {
+		return err
+	}
+	v, err := t.locks.GetFlush(k.home, k.disp)
+	if err != nil {
+		return err
+	}
+	k.epoch = t.header.epoch.Get(v)
+	return t.reset(k)
+}
+
+// Stopped reports whether a lock is being reset.
+func (t *Table) Stopped(id int) (bool, error) {
+	v, err := t.locks.GetFlush(t.Home(id), id/t.locks.Size())
+	return t.header.rst.Get(v) != 0, err
 }

@@ -98,6 +98,7 @@ func equivalent() (out []check.Equivalent) {
 		twice    = "the release says at its end again that the rank is out"
 		early    = "an entry that is read too early counts as not written, and is read again"
 		guess    = "0 is taken for the header: the CompareAndSwap fails and finds it, or the rank looks again at once"
+		told     = "a rank that waits still is told again"
 		rare     = "not caught: it takes a reset, by a rank that looks at this one at that moment"
 		torn     = "not caught: it takes two ranks that draw a ticket of the mutex at that moment; caught at most places"
 		lapped   = "not caught: it takes an entry that a rank a lap later overwrites"
@@ -112,15 +113,13 @@ func equivalent() (out []check.Equivalent) {
 	at(acquiring, both, "Await "+wake, "Flush", once, anyChange)
 	at(acquiring, both, "Await "+grant, "Flush of Put "+entry, once, anyChange)
 	at(acquiring, writers, "Await "+grant, "Flush of Get "+header, once, anyChange)
-	at(acquiring, both, "Await "+header, "Await "+header, again, noWait, anyChange)
+	at(acquiring, both, "Await "+header, "Await "+header, again, anyChange)
 	at(acquiring, both, "Await "+header, "Flush of Get "+header, again, noWait, anyChange)
 	at(acquiring, both, "Await "+part, "Await "+part, again, noWait, anyChange)
 	at(acquiring, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, anyChange)
-	at(acquiring, both, "Await "+part, "Flush of Put "+reset, again, anyChange)
-	at(acquiring, writers, "Await "+part, "Flush of Put "+reset, again, noWait)
+	at(acquiring, both, "Await "+part, "Flush of Put "+reset, again, noWait, anyChange)
 	at(releasing, readers, "Await "+part, "Await "+part, again, noWait, anyChange)
 	at(releasing, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, anyChange)
-	at(releasing, readers, "Await "+part, "Flush of Put "+reset, again, noWait, anyChange)
 	at(releasing, both, "Await "+entry, "Await "+entry, again, anyChange)
 	at(releasing, both, "Await "+entry, "Flush of GetBulk "+entry, again, noWait, anyChange)
 
@@ -130,10 +129,11 @@ func equivalent() (out []check.Equivalent) {
 		at(phase, both, "PutBulk "+entry, "Flush of Get "+header, epoch, forgotten)
 		at(phase, both, "PutBulk "+entry, "Flush of Get "+header, opened, late)
 	}
-	at(acquiring, readers, "Flush of PutBulk "+entry, "PutBulk", opened, noFlush)
+	at(acquiring, both, "Flush of PutBulk "+entry, "PutBulk", opened, noFlush)
 	at(releasing, both, "Flush of PutBulk "+entry, "PutBulk", opened, noFlush)
 	at(acquiring, both, "Put "+reset, "Await "+grant, epoch, forgotten, late)
-	at(releasing, readers, "Put "+reset, "Flush of GetBulk "+part, rare, forgotten)
+	at(acquiring, both, "Put "+reset, "Put "+reset, told, forgotten, late)
+	at(releasing, readers, "Put "+reset, "Flush of GetBulk "+part, rare, forgotten, late)
 	at(releasing, readers, "Flush of Put "+reset, "Put", rare, noFlush)
 	at(releasing, writers, "Flush of Get "+held, "Get", rare, noFlush)
 
@@ -148,7 +148,6 @@ func equivalent() (out []check.Equivalent) {
 	at(acquiring, both, "Put "+part, "Flush of Put "+grant, lapped, late)
 	at(acquiring, both, "Put "+part, "Await "+wake, rare, late)
 	at(trying, readers, "Put "+part, "Flush of Put declock nodes.TURN", rare, forgotten)
-	at(releasing, writers, "Put "+part, "Flush of Get "+wants, rare, late)
 	at(releasing, readers, "Put "+part, "Flush of Get "+wants, rare, forgotten)
 
 	// Entries and messages.
@@ -157,8 +156,6 @@ func equivalent() (out []check.Equivalent) {
 	at(releasing, both, "GetBulk "+entry, "FetchAndOp SUM "+header, early, check.NoFence)
 	at(releasing, both, "Put "+grant, "Await "+entry, later, late)
 	at(releasing, both, "Put "+grant, "Flush of GetBulk "+entry, later, late)
-	at(releasing, writers, "Put "+grant, "Flush of GetBulk "+part, lapped, forgotten, late)
-	at(acquiring, readers, "Put "+entry, "Flush of GetBulk "+part, lapped, forgotten, late)
 	at(releasing, writers, "Put "+entry, "Flush of GetBulk "+part, lapped, forgotten, late)
 	at(releasing, writers, "Flush of Put "+entry, "Put", lapped, noFlush)
 	at(acquiring, both, "Flush of GetBulk "+entry, "GetBulk", stamps, noFlush)
@@ -253,7 +250,7 @@ func equivalentLeases() (out []check.Equivalent) {
 	anywhere(releasing, "GetBulk "+entry, early, check.NoFence)
 	anywhere(releasing, "Put "+grant, asDead, late, forgotten)
 	anywhere(releasing, "Put "+part, looked, late)
-	anywhere(releasing, "Put "+reset, finds, forgotten)
+	anywhere(releasing, "Put "+reset, finds, late, forgotten)
 	anywhere(releasing, "Put "+entry, lapped, late, forgotten)
 	anywhere(releasing, "Put "+beat, beats, late, forgotten)
 	anywhere(releasing, "PutBulk "+entry, opened, late)
@@ -266,15 +263,16 @@ func equivalentLeases() (out []check.Equivalent) {
 	at(acquiring, readers, "Await "+part, "Await "+part, again, noWait)
 	at(acquiring, both, "Await "+part, "Flush of Get "+beat, again, noWait)
 	at(acquiring, both, "Await "+part, "Flush of GetBulk "+part, again, noWait)
-	at(acquiring, readers, "Await "+header, "Await "+header, again, noWait)
+	at(acquiring, both, "Await "+header, "Await "+header, again, noWait)
 	at(acquiring, both, "Await "+header, "Flush of Get "+header, again, noWait)
 	at(acquiring, both, "Await "+header, "Flush of Get "+beat, again, noWait)
 	at(acquiring, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, meets, blind, trusting, isTorn)
 	at(acquiring, both, "CompareAndSwap "+header, "Flush of Get "+beat, meets, blind, trusting, isTorn)
-	at(acquiring, both, "CompareAndSwap "+header, "Flush of GetBulk "+part, meets, blind, isTorn)
-	at(acquiring, both, "CompareAndSwap "+header, "Flush of Put "+part, meets, trusting, isTorn)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of GetBulk "+part, meets, blind, trusting, isTorn)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of Put "+part, meets, blind, trusting, isTorn)
 	at(acquiring, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, blind, trusting, isTorn)
-	at(acquiring, writers, "Flush of Get "+beat, "Get "+beat, found, noFlush)
+	at(acquiring, both, "Flush of Get "+beat, "Get "+beat, found, noFlush)
+	at(acquiring, writers, "Put "+entry, "Flush of Get "+header, few, forgotten)
 	at(acquiring, both, "Put "+part, "Await "+grant, looked, forgotten)
 	at(acquiring, both, "Put "+part, "Flush of FetchAndOp SUM "+header, looked, late)
 	at(acquiring, both, "Put "+part, "Flush of Get "+beat, looked, late, forgotten)

@@ -65,21 +65,17 @@ const scanned = 32
 
 // waiting calls f for each rank that waits for the lock, and completes what f does.
 func (t *Table) waiting(k *member, f func(rank, slot int, part int64)) error {
-	if t.scan == nil {
-		t.scan = make([]int64, scanned*t.cfg.Held)
-	}
 	defer clear(t.scan)
+	var some [scanned]int32
 	for first := 0; first < t.c.Size(); first += scanned {
-		end := min(first+scanned, t.c.Size())
-		for rank := first; rank < end; rank++ {
-			if rank != t.c.Rank() {
-				t.ranks.GetBulk(t.scan[(rank-first)*t.cfg.Held:][:t.cfg.Held], rank, t.partAt(0))
-			}
+		ranks := some[:min(scanned, t.c.Size()-first)]
+		for i := range ranks {
+			ranks[i] = int32(first + i)
 		}
-		if err := reachable(t.ranks.FlushAll()); err != nil {
+		if _, err := t.read(ranks); err != nil {
 			return err
 		}
-		for i, v := range t.scan[:(end-first)*t.cfg.Held] {
+		for i, v := range t.scan[:len(ranks)*t.cfg.Held] {
 			if partState.Get(v) == waiting && partLock.Get(v) == int64(k.id) {
 				f(first+i/t.cfg.Held, i%t.cfg.Held, v)
 			}
@@ -90,6 +86,21 @@ func (t *Table) waiting(k *member, f func(rank, slot int, part int64)) error {
 		clear(t.scan)
 	}
 	return nil
+}
+
+// read reads the parts of up to scanned ranks into scan, but for the caller's. It reports whether
+// it could read all: one of them may be gone.
+func (t *Table) read(ranks []int32) (all bool, err error) {
+	if t.scan == nil {
+		t.scan = make([]int64, scanned*t.cfg.Held)
+	}
+	for i, rank := range ranks {
+		if int(rank) != t.c.Rank() {
+			t.ranks.GetBulk(t.scan[i*t.cfg.Held:][:t.cfg.Held], int(rank), t.partAt(0))
+		}
+	}
+	err = t.ranks.FlushAll()
+	return err == nil, reachable(err)
 }
 
 // entryOf is the entry of a part that waits.

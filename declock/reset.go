@@ -8,12 +8,12 @@ import (
 // reset brings the lock back to its initial state, in the three steps of section 4.4, unless
 // another rank does. The caller holds nothing. Afterwards it is in no queue.
 func (t *Table) reset(k *member) error {
-	h := &t.header
+	h, begin := &t.header, t.begins()
 	v, err := t.locks.GetFlush(k.home, k.disp)
 	for err == nil && v&h.state == h.epoch.With(0, k.epoch) {
 		var mine bool
 		if mine, v, err = t.stop(k, v); mine {
-			return t.clear(k, false)
+			return t.clear(k, false, begin)
 		}
 	}
 	if err != nil {
@@ -25,11 +25,20 @@ func (t *Table) reset(k *member) error {
 // resetDead is reset after a death, unless the header is not v any more: then the rank goes on,
 // and resetDead reports false.
 func (t *Table) resetDead(k *member, v int64) (bool, error) {
+	begin := t.begins()
 	mine, _, err := t.stop(k, v)
 	if mine {
-		err = t.clear(k, true)
+		err = t.clear(k, true, begin)
 	}
 	return mine, err
+}
+
+// begins is the time, where ranks may die: there a rank reads the clock anyway.
+func (t *Table) begins() int64 {
+	if t.alive == nil {
+		return 0
+	}
+	return t.c.Now()
 }
 
 // stop is step 1: it makes this rank's name the reset id of a header. If the header has changed,
@@ -43,29 +52,24 @@ func (t *Table) stop(k *member, v int64) (bool, int64, error) {
 // which each client answers, idle ones too. Here the rank reads the parts of the others, and
 // only those in the queue have anything to do: holders leave, and ranks that wait are told to
 // begin again.
-func (t *Table) clear(k *member, died bool) error {
+func (t *Table) clear(k *member, died bool, begin int64) error {
 	t.count(func(s *Stats) *int64 { return &s.Resets })
-	if t.alive != nil { // it reads the clock all the time
-		begin := t.c.Now()
-		defer func() { t.cfg.Stats.ResetNs += t.c.Now() - begin }()
-	}
+	defer func() { t.cfg.Stats.ResetNs += t.begins() - begin }()
 	// A node has the lock in a part, then in HELD, then in a part: a look at each in this
 	// order misses none.
-	rounds := []func(*member, int) (bool, bool, error){t.emptied, t.letGoBy, t.emptied}
+	rounds := []func(*member) (bool, bool, error){t.emptied, t.letGoBy, t.emptied}
 	if t.near == nil {
 		rounds = rounds[:1]
 	}
 	for _, emptied := range rounds { // step 2
-		for rank := range t.c.Size() {
-			lost, mine, err := emptied(k, rank)
-			if err != nil {
-				return err
-			}
-			if !mine {
-				return t.set(k, out)
-			}
-			died = died || lost
+		lost, mine, err := emptied(k)
+		if err != nil {
+			return err
 		}
+		if !mine {
+			return t.set(k, out)
+		}
+		died = died || lost
 	}
 	if err := t.initialise(k, died); err != nil { // step 3
 		return err
@@ -73,13 +77,81 @@ func (t *Table) clear(k *member, died bool) error {
 	return t.set(k, out)
 }
 
-// emptied returns when a rank has no part in the lock that is stopped, or is dead. It reports
-// whether the rank may have died as a writer that held the lock, and whether the reset is still
+// emptied returns when no other rank has a part in the lock that is stopped, but dead ones. It
+// reports whether one may have died as a writer that held the lock, and whether the reset is still
 // the caller's: others may have taken it for dead.
-func (t *Table) emptied(k *member, rank int) (lost, mine bool, err error) {
-	if rank == t.c.Rank() {
-		return false, true, nil
+//
+// It looks at all ranks and tells all that wait, many in a round trip, before it waits for the
+// first. A rank that had no part then meets the reset id if it comes later.
+func (t *Table) emptied(k *member) (lost, mine bool, err error) {
+	if t.rest == nil {
+		t.rest = make([]int32, t.c.Size())
 	}
+	defer clear(t.rest)
+	n := 0
+	for first := 0; first < t.c.Size(); first += scanned {
+		for rank := first; rank < min(first+scanned, t.c.Size()); rank++ {
+			t.rest[n+rank-first] = int32(rank)
+		}
+		some := t.rest[n:][:min(scanned, t.c.Size()-first)]
+		left, err := t.inLock(k, some, true)
+		if err != nil {
+			return false, false, err
+		}
+		n += left
+	}
+	if err := t.sent(); err != nil {
+		return false, false, err
+	}
+	for first := 0; first < n; {
+		some := t.rest[first:min(first+scanned, n)]
+		left, err := t.inLock(k, some, false)
+		if err != nil {
+			return false, false, err
+		}
+		if first += len(some) - left; left == 0 {
+			continue
+		}
+		copy(t.rest[first:], some[:left]) // those that are left, where some ends
+		gone, mine, err := t.emptiedBy(k, int(t.rest[first]))
+		if !mine || err != nil {
+			return false, mine, err
+		}
+		lost = lost || gone
+		first++
+	}
+	return lost, true, nil
+}
+
+// inLock reads the parts of up to scanned ranks, and puts those to the front that have one in a
+// lock, or are gone. It returns how many. If tell, it issues a message to those that wait.
+func (t *Table) inLock(k *member, ranks []int32, tell bool) (n int, err error) {
+	read, err := t.read(ranks)
+	if err != nil {
+		return 0, err
+	}
+	for i, rank := range ranks {
+		has := !read && int(rank) != t.c.Rank()
+		for slot, v := range t.scan[i*t.cfg.Held:][:t.cfg.Held] {
+			if partState.Get(v) == out || partLock.Get(v) != int64(k.id) {
+				continue
+			}
+			has = true
+			if tell && partState.Get(v) == waiting {
+				t.ranks.Put(t.message(k, partGeneration.Get(v)), int(rank), t.resetAt(slot))
+			}
+		}
+		if has {
+			ranks[n] = rank
+			n++
+		}
+	}
+	clear(t.scan)
+	return n, nil
+}
+
+// emptiedBy is emptied for one rank.
+func (t *Table) emptiedBy(k *member, rank int) (lost, mine bool, err error) {
 	t.ranks.GetBulk(t.parts, rank, t.partAt(0))
 	if err := t.ranks.Flush(rank); err != nil {
 		return true, true, reachable(err)
@@ -119,18 +191,54 @@ func (t *Table) emptied(k *member, rank int) (lost, mine bool, err error) {
 	return lost, mine, nil
 }
 
-// letGoBy is emptied for the local lock at a rank: it returns when the node has let the lock go.
-func (t *Table) letGoBy(k *member, rank int) (lost, mine bool, err error) {
+// letGoBy is emptied for local locks: it returns when no node has the lock. It looks at those of
+// many ranks in a round trip.
+func (t *Table) letGoBy(k *member) (lost, mine bool, err error) {
+	var looks [scanned]rma.Result
+	var held [scanned]bool
+	for first := 0; first < t.c.Size(); first += scanned {
+		end := min(first+scanned, t.c.Size())
+		for rank := first; rank < end; rank++ {
+			looks[rank-first] = t.near.Get(rank, t.localAt(k.id)+localHeld)
+		}
+		err := t.near.FlushAll()
+		if reachable(err) != nil {
+			return false, false, err
+		}
+		for i, look := range looks[:end-first] { // where one is gone, all are looked at again
+			held[i] = err != nil || t.near.Value(look)&heldMask == heldOf(k.id)
+		}
+		for rank := first; rank < end; rank++ {
+			if !held[rank-first] {
+				continue
+			}
+			gone, mine, err := t.letGoAt(k, rank)
+			if !mine || err != nil {
+				return false, mine, err
+			}
+			lost = lost || gone
+		}
+	}
+	return lost, true, nil
+}
+
+// heldMask is what heldOf says.
+var heldMask = heldHeld.Mask() | heldLock.Mask()
+
+// heldOf is what HELD has in heldMask when the node has a lock.
+func heldOf(id int) int64 { return heldLock.With(heldHeld.Mask(), int64(id)) }
+
+// letGoAt is letGoBy for the local lock at a rank.
+func (t *Table) letGoAt(k *member, rank int) (lost, mine bool, err error) {
 	at := t.localAt(k.id) + localHeld
-	mask := heldHeld.Mask() | heldLock.Mask()
 	for mine = true; mine; {
 		v, err := t.near.GetFlush(rank, at)
-		if err == nil && v&mask != heldLock.With(heldHeld.Mask(), int64(k.id)) {
+		if err == nil && v&heldMask != heldOf(k.id) {
 			return false, true, nil
 		}
 		changed := false
 		if err == nil {
-			_, changed, err = t.near.AwaitUntil(rank, at, rma.NotEqual(v&mask).In(mask), t.until())
+			_, changed, err = t.near.AwaitUntil(rank, at, rma.NotEqual(v&heldMask).In(heldMask), t.until())
 		} else if unreachable(err) { // ranks of its node may live, and have the lock for a lease
 			err = nil
 			t.c.Sleep(t.cfg.Lease)
@@ -233,9 +341,10 @@ func (t *Table) takeOver(k *member) (int64, error) {
 	if err := t.set(k, in); err != nil {
 		return v, err
 	}
+	begin := t.begins()
 	mine, v, err := t.stop(k, v)
 	if mine {
-		err = t.clear(k, true)
+		err = t.clear(k, true, begin)
 	} else if err == nil {
 		err = t.set(k, out)
 	}
@@ -289,10 +398,11 @@ func (t *Table) bury(k *member) error {
 		return err
 	}
 	k.epoch = t.header.epoch.Get(v)
+	begin := t.begins()
 	for err == nil && v&t.header.state == t.header.epoch.With(0, k.epoch) {
 		var mine bool
 		if mine, v, err = t.stop(k, v); mine {
-			return t.clear(k, true)
+			return t.clear(k, true, begin)
 		}
 	}
 	if err == nil {

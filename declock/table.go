@@ -32,6 +32,7 @@ type Table struct {
 	queue []int64 // a queue as it was read
 	parts []int64 // a rank's parts as they were read
 	scan  []int64 // those of several ranks, where that was ever needed
+	rest  []int32 // ranks that may have a part in the lock that this rank resets
 }
 
 // Stats count what a rank does beside plain acquires and releases.
