@@ -245,29 +245,47 @@ func TestSearchLoneDeaths(t *testing.T) {
 }
 
 // TestSearchDeath: one rank dies at any step. The others go on until the lock has recovered, for as
-// many leases as it takes: ticks that must come are free, early ones count as preemptions do.
+// many leases as it takes: ticks that must come are free, early ones count as preemptions do. With
+// two acquires a rank comes back to a lock that was reset.
 func TestSearchDeath(t *testing.T) {
+	local, taskFair, phaseFair := params{"POLICY": "local"}, params{"POLICY": "ts-tf", "STAMP": "3"}, params{"POLICY": "ts-pf", "STAMP": "3"}
+	const oneNode, ofOne, twoAndOne = "node:1 core:2", "node:2 core:1", "node:2 core:2"
 	for _, k := range []struct {
-		on         string
-		p          params
-		writers    []int
-		bound      int
-		long, deep bool // for test-all, for check-deep
+		ranks, acquires int
+		on              string
+		p               params
+		writers         []int
+		bound           int
+		long, deep      bool // for test-all, for check-deep
 	}{
-		{"", nil, []int{3, 2, 1, 0}, 0, false, false},
-		{"node:2 core:2", params{"POLICY": "local"}, []int{3, 2, 1, 0}, 0, true, false},
-		{"node:2 core:2", params{"POLICY": "ts-tf", "STAMP": "3"}, []int{3, 2, 1, 0}, 0, true, false},
-		{"node:2 core:2", params{"POLICY": "ts-pf", "STAMP": "3"}, []int{2, 1}, 0, true, false},
-		{"", nil, []int{3, 2, 1, 0}, 1, false, true},
-		{"node:2 core:2", params{"POLICY": "local"}, []int{3, 2, 1, 0}, 1, false, true},
-		{"node:2 core:2", params{"POLICY": "ts-tf", "STAMP": "3"}, []int{2}, 1, false, true},
+		{3, 1, "", nil, []int{3, 2, 1, 0}, 0, false, false},
+		{3, 1, twoAndOne, local, []int{3, 2, 1, 0}, 0, true, false},
+		{3, 1, twoAndOne, taskFair, []int{3, 2, 1, 0}, 0, true, false},
+		{3, 1, twoAndOne, phaseFair, []int{2, 1}, 0, true, false},
+		{3, 1, "", nil, []int{3, 2, 1, 0}, 1, false, true},
+		{3, 1, twoAndOne, local, []int{3, 2, 1, 0}, 1, false, true},
+		{3, 1, twoAndOne, taskFair, []int{2}, 1, false, true},
+
+		{2, 2, "", nil, []int{2, 1, 0}, 1, false, false},
+		{3, 2, "", nil, []int{3, 2, 1, 0}, 0, false, false},
+		{2, 2, oneNode, local, []int{2, 1, 0}, 0, false, false},
+		{2, 2, "", nil, []int{2, 1, 0}, 2, true, false},
+		{2, 2, oneNode, taskFair, []int{2, 1, 0}, 0, true, false},
+		{2, 2, oneNode, local, []int{2, 1}, 1, true, false},
+		{2, 2, ofOne, phaseFair, []int{2, 1, 0}, 0, true, false},
+		{3, 2, twoAndOne, local, []int{2}, 0, true, false},
+		{3, 2, twoAndOne, taskFair, []int{2}, 0, true, false},
+		{2, 2, "", nil, []int{2, 1, 0}, 3, false, true},
+		{3, 2, "", nil, []int{3, 2, 1, 0}, 1, false, true},
+		{3, 2, twoAndOne, local, []int{3, 1, 0}, 0, false, true},
+		{3, 2, twoAndOne, taskFair, []int{3, 1, 0}, 0, false, true},
 	} {
 		for _, writers := range k.writers {
-			t.Run(fmt.Sprintf("%s %v, %d writers, %d preemptions", k.on, k.p, writers, k.bound), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%dx%d %s %v, %d writers, %d preemptions", k.ranks, k.acquires, k.on, k.p, writers, k.bound), func(t *testing.T) {
 				if locktest.Quick() && k.long || k.deep && !locktest.Deep() {
 					t.Skip("takes minutes; see test-all and check-deep")
 				}
-				plan := check.Plan{Ranks: 3, Acquires: 1, Writers: writers, Ticks: 100, Crashes: 1, MaxDelay: 1}
+				plan := check.Plan{Ranks: k.ranks, Acquires: k.acquires, Writers: writers, Ticks: 100, Crashes: 1, MaxDelay: 1}
 				if k.on != "" {
 					plan.Topology = machine(t, k.on)
 				}
