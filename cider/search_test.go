@@ -110,16 +110,15 @@ func TestSearch(t *testing.T) {
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 1, 0, 1, short},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 1, 0, 2, long},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 1, 0, sim.Unbounded, deep},
-		{Config{Policy: Policy{Scheme: Optimistic}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 1, 0, sim.Unbounded, deep},
+		{Config{Policy: Policy{Scheme: Optimistic}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 1, 0, sim.Unbounded, long},
 		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 1, 0, 1, short},
 		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 1, 0, 2, long},
 		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 1, 0, sim.Unbounded, deep},
 		{hot, []string{"i0 u1", "u0 i1", "u0 d1"}, 1, 0, 1, short},
-		{hot, []string{"i0 u1", "u0 i1", "u0 d1"}, 1, 0, 2, long},
-		{hot, []string{"i0 u1", "u0 i1", "u0 d1"}, 1, 0, sim.Unbounded, deep},
-		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0", "u0", "d0"}, 8, 1, 0, deep},
+		{hot, []string{"i0 u1", "u0 i1", "u0 d1"}, 1, 0, sim.Unbounded, long},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0", "u0", "d0"}, 8, 1, 0, long},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0"}, 8, 1, 1, deep},
-		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 d0", "u0 g0"}, 8, 1, 1, deep},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 d0", "u0 g0"}, 8, 1, 1, long},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0", "u0"}, 5, 1, 0, long},
 		{hot, []string{"s0 u0", "u0 u0"}, 1, 0, 1, short},
 		{hot, []string{"s0 d0", "u0 u0"}, 1, 0, 2, long},
@@ -154,8 +153,8 @@ func TestSearchNoSwap(t *testing.T) {
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"s0 d0", "u0 g0"}, 1, 2, short},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"s0 d0", "u0 g0"}, 1, sim.Unbounded, long},
 		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0", "u0"}, 1, 1, long},
-		{hot, []string{"s0 d0", "u0 u0"}, 1, 2, deep},
-		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 1, 1, deep},
+		{hot, []string{"s0 d0", "u0 u0"}, 1, 2, long},
+		{Config{Policy: Policy{Scheme: Combining}}, []string{"i0 u0", "u0 g0", "d0 g0"}, 1, 1, long},
 	} {
 		t.Run(fmt.Sprintf("%v, %v, %d", k.cfg.Scheme, k.scripts, k.bound), func(t *testing.T) {
 			switch {
@@ -192,7 +191,7 @@ func TestSearchLocal(t *testing.T) {
 		{Optimistic, []string{"i0 g0", "g0", "u0"}, 4, 0, 1, long},
 		{Combining, []string{"s0", "u0", "d0"}, 1, 0, 1, long},
 		{Optimistic, []string{"s0", "u0", "u0"}, 1, 0, sim.Unbounded, deep},
-		{Optimistic, []string{"s0", "u0", "u0"}, 8, 1, 0, deep},
+		{Optimistic, []string{"s0", "u0", "u0"}, 8, 1, 0, long},
 	} {
 		t.Run(fmt.Sprintf("%v, %v, %d deaths", k.scheme, k.scripts, k.crashes), func(t *testing.T) {
 			switch {
