@@ -141,7 +141,7 @@ test-guest: setup ## rma/verbs over Soft-RoCE in guests of qemu; skipped with th
 
 check-deep: ## the checks with 64 ranks, and 256 with 20 acquires, and longer searches
 	RMALOCK_DEEP=1 CGO_ENABLED=0 scripts/tidy $(GO) test -count=1 -timeout 3h -v -run 'Search|Mutants|LoseNothing|LosesNothing|Exhaustive|Deep' \
-		./rma/sim ./check ./dht/dhttest ./remote ./store ./btree ./dmcs ./baseline ./rmamcs ./rmarw ./dslr ./declock ./shiftlock ./alock
+		./rma/sim ./check ./dht/dhttest ./remote ./store ./btree ./dmcs ./baseline ./rmamcs ./rmarw ./dslr ./declock ./shiftlock ./alock ./cider ./race ./art
 
 test-interrupt: setup ## interrupts the tests at several moments: nothing may be left behind
 	scripts/test-interrupt

@@ -47,7 +47,7 @@ func TestDeep(t *testing.T) {
 						t.Skip("takes minutes: RMALOCK_DEEP is not set")
 					}
 					x := sim.Exhaustive(h.bound)
-					x.Limit = 100_000_000
+					x.Limit = 400_000_000
 					began := time.Now()
 					r := passes(t, p, x)
 					if !r.Whole && h.bound == sim.Unbounded {
