@@ -68,9 +68,8 @@ func whole(t *testing.T, p dhttest.Plan, bound int) {
 	t.Logf("%s, %d ranks, %d operations each, seed %d, bound %d: %d executions, %d states", p.Info.Name, p.Ranks, p.Calls, p.Seed, bound, r.Stats.Executions+r.Stats.Cut, r.States)
 }
 
-// TestSearchExhaustive: all schedules of 3 ranks with 2 operations each, for atomics alone
-// and under locks, those of millions of states with RMALOCK_DEEP; and of smaller jobs
-// with the words of bulk operations in any order.
+// TestSearchExhaustive: all schedules of 3 ranks with 2 operations each, for atomics alone and
+// under locks; and of smaller jobs with the words of bulk operations in any order.
 func TestSearchExhaustive(t *testing.T) {
 	t.Run("any", func(t *testing.T) {
 		t.Parallel()
@@ -93,11 +92,7 @@ func TestSearchExhaustive(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	three := []string{"", "fompi-spin", "fompi-rw-local", "dmcs"}
-	if deep() {
-		three = append(three, "rmamcs", "fompi-rw", "ompi-rw", "rmarw")
-	}
-	for _, way := range three {
+	for _, way := range ways {
 		t.Run("3x2"+way, func(t *testing.T) {
 			t.Parallel()
 			p := small(t, way, 3, 2, 1)
