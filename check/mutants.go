@@ -57,7 +57,8 @@ type Effort struct {
 	Change func(p *Plan) // if not nil, changes each plan that is searched
 	Ends   bool          // plans have so many ticks that a rank which waits for more waits for ever
 
-	// Leave are parts of steps at which SurveyUses makes no mistakes: words of another package.
+	// Leave are parts of steps at which SurveyUses makes no mistakes: words of another package. One
+	// that begins with "after " is the step before.
 	Leave []string
 
 	places *places

@@ -30,6 +30,7 @@ type Use struct {
 	// Part is the part of the budget that the Use gets, in hundredths; 0 means all.
 	Part int64
 
+	rec     *recording // of its places
 	once    sync.Once
 	passing error // what is wrong with it without a mistake
 }
@@ -49,18 +50,32 @@ func Outlives() []reflect.Type { return allExecutions }
 func SurveyUses(e Effort, equivalent []Equivalent, name string, uses ...*Use) (*Survey, error) {
 	rec := newRecording(!e.Distances)
 	for _, u := range uses {
-		if _, f := u.Run(inject(nil, rec), u.By(lookAround)); f != nil {
+		u.rec = newRecording(!e.Distances)
+		if _, f := u.Run(inject(nil, u.rec), u.By(lookAround)); f != nil {
 			return nil, fmt.Errorf("check: %s without a mutation: %w", u.Name, f)
 		}
+		rec.add(u.rec)
 	}
 	mutants := slices.DeleteFunc(rec.mutants(), func(m Mutant) bool {
-		return slices.ContainsFunc(e.Leave, func(part string) bool { return strings.Contains(m.Site.Step, part) })
+		return slices.ContainsFunc(e.Leave, func(part string) bool {
+			before, after := strings.CutPrefix(part, "after ")
+			return strings.Contains(m.Site.Step, part) || after && m.Site.Before == before
+		})
 	})
 	return e.survey(name, mutants, equivalent, func(m Mutant, budget int64) (Verdict, error) {
 		v := Verdict{Mutant: m}
-		for _, u := range uses {
-			if err := v.use(u, budget, e.Budget); err != nil || v.Err != nil {
-				return v, err
+		for _, seen := range []bool{true, false} { // first the Uses in which the place was seen
+			for _, u := range uses {
+				if _, is := u.rec.steps[m.Site]; is != seen {
+					continue
+				}
+				n := budget
+				if _, dfs := u.By(1).(*sim.ExhaustiveSearch); !seen && !dfs { // dfs sees other places later
+					n /= unseenShare
+				}
+				if err := v.use(u, n, e.Budget); err != nil || v.Err != nil {
+					return v, err
+				}
 			}
 		}
 		return v, nil
@@ -69,6 +84,9 @@ func SurveyUses(e Effort, equivalent []Equivalent, name string, uses ...*Use) (*
 
 // lookAround is the number of executions of each Use in which places for mistakes are looked for.
 const lookAround = 400
+
+// unseenShare is the part of the budget for a Use of drawn schedules in which the place was not seen.
+const unseenShare = 20
 
 // use searches a Use. What catches a mutant must pass without the mistake, with the whole budget.
 func (v *Verdict) use(u *Use, budget, whole int64) error {
