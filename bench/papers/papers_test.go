@@ -123,6 +123,8 @@ func TestPages(t *testing.T) {
 	x := papers.Experiment{ID: "X1", Figure: "9", What: "A run", Flags: "--lock 'a:b=1 per node'", Claims: []papers.Claim{
 		{What: "a over b", Paper: papers.Exactly(2), Unit: "x", Class: papers.R, Of: func(papers.Runs) float64 { return 4 },
 			Gap: "B waits. A does not.", Known: papers.Range{Low: 3, High: 5}},
+		{What: "a over c", Paper: papers.Exactly(2), Unit: "x", Class: papers.R, Of: func(papers.Runs) float64 { return 4 },
+			Gap: "A does not. C waits 1.5 µs.", Known: papers.Range{Low: 3, High: 5}},
 	}}
 	list := []papers.Paper{{Name: "p", Title: "P", Testbed: "A table.", Experiments: []papers.Experiment{x}}}
 	rows := x.Judge("p", false, nil, nil)
@@ -135,7 +137,10 @@ func TestPages(t *testing.T) {
 			t.Errorf("the page has no %q:\n%s", want, md.String())
 		}
 	}
-	if !strings.Contains(html.String(), "B waits.") || !strings.Contains(text.String(), "1 with a gap") {
+	if n := strings.Count(md.String(), "A does not."); n != 1 || !strings.Contains(md.String(), "\n\nC waits 1.5 µs.") {
+		t.Errorf("a statement of two reasons is there %d times, or the rest of the second is not:\n%s", n, md.String())
+	}
+	if !strings.Contains(html.String(), "B waits.") || !strings.Contains(text.String(), "2 with a gap") {
 		t.Errorf("the other pages:\n%s\n%s", html.String(), text.String())
 	}
 	if args := papers.Args(x.Lines(false)[0]); len(args) != 2 || args[1] != "a:b=1 per node" {

@@ -89,13 +89,30 @@ func writeTable(b *strings.Builder, rows []Row) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", r.Claim, r.Stated, r.Ours, ratio, r.Class, r.Verdict)
 	}
-	var said string
+	said := map[string]bool{}
 	for _, r := range rows {
-		if r.Reason != "" && r.Reason != said {
-			fmt.Fprintf(b, "\n%s\n", wrap(r.Reason))
-			said = r.Reason
+		var lines []string // of a reason, what the others before have not said
+		for _, s := range sentences(r.Reason) {
+			if !said[s] {
+				lines, said[s] = append(lines, s), true
+			}
+		}
+		if len(lines) > 0 {
+			fmt.Fprintf(b, "\n%s\n", wrap(strings.Join(lines, " ")))
 		}
 	}
+}
+
+// sentences splits a text.
+func sentences(text string) (out []string) {
+	first, words := 0, strings.Fields(text)
+	for i, word := range words {
+		if strings.HasSuffix(word, ".") || i == len(words)-1 {
+			out = append(out, strings.Join(words[first:i+1], " "))
+			first = i + 1
+		}
+	}
+	return out
 }
 
 // wrap breaks a text into a line for each sentence, and lines of at most 100 characters.
