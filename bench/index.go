@@ -59,17 +59,13 @@ func (x Index) open(c rma.Comm, lck *Lock, cfg *Config) (structure, error) {
 	t := &index{Index: x, c: c, cfg: cfg, keys: x.Keys.over(x.Count), stamps: newStamps(c)}
 	if x.own(cfg.Lock) {
 		conf.Own = cfg.Lock
-	} else {
-		locks, err := lck.open(c, cfg, x.Table(hosts))
-		if err != nil {
-			return nil, err
-		}
-		conf.Locks, t.locks = locks, locks
+	} else if err := t.locksIn(&conf, c, lck, x.Table(hosts)); err != nil {
+		return nil, err
 	}
 	inner := max(64, 2*x.Count/1000)
 	if cfg.virtual != nil { // one thread has all ranks
 		if cfg.virtual.cache == nil {
-			cfg.virtual.cache = btree.NewCache(inner)
+			cfg.virtual.cache = btree.NewCache(64 * inner) // room for all, as Sherman's: a node has one place
 		}
 		conf.Cache = cfg.virtual.cache
 	} else {
@@ -83,6 +79,25 @@ func (x Index) open(c rma.Comm, lck *Lock, cfg *Config) (structure, error) {
 		err = t.tree.Load(x.Count, func(i int) (key, value int64) { return int64(i), 0 })
 	}
 	return t, err
+}
+
+// locksIn opens locks for the tree: in its window where they can lie there, as DecLock's do.
+func (t *index) locksIn(conf *btree.Config, c rma.Comm, lck *Lock, n int) (err error) {
+	if lck.Regions == nil {
+		t.locks, err = lck.open(c, t.cfg, n)
+		conf.Locks = t.locks
+		return err
+	}
+	s := lck.setting(t.cfg, n)
+	if conf.Regions, err = lck.Regions(c, s); err != nil {
+		return err
+	}
+	conf.Open = func(w *rma.Window, at int) (lock.Table, error) {
+		s.Window, s.At = w, at
+		t.locks, err = lck.openWith(c, t.cfg, s)
+		return t.locks, err
+	}
+	return nil
 }
 
 // index is one client of the tree.

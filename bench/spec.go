@@ -61,7 +61,17 @@ func ParseLock(text string) (Lock, error) {
 
 // open opens n locks with the first at home at rank 0. Collective.
 func (l *Lock) open(c rma.Comm, cfg *Config, n int) (lock.Table, error) {
-	t, err := l.With(c, lock.Setting{Locks: n, Topology: cfg.Topology, Params: l.Values})
+	return l.openWith(c, cfg, l.setting(cfg, n))
+}
+
+// setting is how n locks are opened.
+func (l *Lock) setting(cfg *Config, n int) lock.Setting {
+	return lock.Setting{Locks: n, Topology: cfg.Topology, Params: l.Values}
+}
+
+// openWith opens locks as a setting says. Collective.
+func (l *Lock) openWith(c rma.Comm, cfg *Config, s lock.Setting) (lock.Table, error) {
+	t, err := l.With(c, s)
 	if err == nil && cfg.Observe != nil {
 		t = cfg.Observe(c, t)
 	}

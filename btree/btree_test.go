@@ -28,6 +28,17 @@ func open(c rma.Comm, locks string, words int) (*btree.Tree, error) {
 		return nil, err
 	}
 	s := lock.Setting{Locks: 16}
+	if info.Regions != nil { // in the tree's window
+		s.Params = map[string]string{"LEASE": "20s"}
+		if cfg.Regions, err = info.Regions(c, s); err != nil {
+			return nil, err
+		}
+		cfg.Open = func(w *rma.Window, at int) (lock.Table, error) {
+			s.Window, s.At = w, at
+			return info.With(c, s)
+		}
+		return btree.New(c, cfg)
+	}
 	if locks == "dslr" { // no lease runs out on a busy machine
 		s.Params = map[string]string{"LEASE": "20s"}
 	}
@@ -40,7 +51,7 @@ func open(c rma.Comm, locks string, words int) (*btree.Tree, error) {
 // TestTree: several clients write, delete, read and scan at once, each its own keys among those
 // of others; then the tree holds what they wrote last, and its invariants hold.
 func TestTree(t *testing.T) {
-	for _, locks := range []string{btree.Vanilla, btree.NH, "fompi-rw", "dslr"} {
+	for _, locks := range []string{btree.Vanilla, btree.NH, "fompi-rw", "dslr", "declock"} {
 		for _, job := range []inproc.Job{{Nodes: 1, PerNode: 3}, {Nodes: 2, PerNode: 2, MemoryNodes: 2}} {
 			t.Run(fmt.Sprintf("%s/%d", locks, job.MemoryNodes), func(t *testing.T) {
 				t.Parallel()
@@ -139,6 +150,8 @@ func TestCost(t *testing.T) {
 	for locks, want := range map[string]map[string]string{
 		btree.NH: {"get": "GetBulk 1", "set": "CompareAndSwap 1 GetBulk 1 PutBulk 1 Accumulate 1, flushes 3", "delete": "CompareAndSwap 1 GetBulk 1 PutBulk 1 Accumulate 1, flushes 3", "scan": "GetBulk 2, flushes 1"},
 		"dslr":   {"get": "GetBulk 1", "set": "FetchAndOp 2 GetBulk 1 PutBulk 1, flushes 4"},
+		// Three of the flushes are of words of the client; the write and the release are one doorbell.
+		"declock": {"get": "GetBulk 1", "set": "FetchAndOp 2 GetBulk 2 PutBulk 1, flushes 6"},
 	} {
 		err := inproc.Job{Nodes: 1, PerNode: 1, MemoryNodes: 1}.Run(func(c rma.Comm) error {
 			var tally hook.Tally

@@ -22,15 +22,24 @@ type locker interface {
 // hash is a number below n.
 func hash(ref remote.Ref, n int) int { return int(uint64(sum(int64(ref))) >> 1 % uint64(n)) }
 
-// tableLocks are locks of any table. The node is complete before the Unlock: they are in
-// two windows, which nothing but a Flush orders.
+// tableLocks are locks of any table. If its words lie in another window, the node is complete before
+// the Unlock: nothing but a Flush orders two windows.
 type tableLocks struct {
-	w     *rma.Window
-	locks lock.Table
+	w      *rma.Window
+	locks  lock.Table
+	within bool // its words lie in the tree's window, those of a node's lock at the node's host
+}
+
+// id is the lock of a node.
+func (t *tableLocks) id(ref remote.Ref) int {
+	if hosts := t.w.Size(); t.within {
+		return hash(ref, t.locks.Len()/hosts)*hosts + ref.Node()
+	}
+	return hash(ref, t.locks.Len())
 }
 
 func (t *tableLocks) lock(ref remote.Ref, mode lock.Mode) error {
-	err := t.locks.Lock(context.Background(), hash(ref, t.locks.Len()), mode)
+	err := t.locks.Lock(context.Background(), t.id(ref), mode)
 	if errors.Is(err, lock.ErrOwnerDied) {
 		return nil // a node that is half written shows
 	}
@@ -38,10 +47,12 @@ func (t *tableLocks) lock(ref remote.Ref, mode lock.Mode) error {
 }
 
 func (t *tableLocks) unlock(ref remote.Ref, mode lock.Mode) error {
-	if err := t.w.Flush(ref.Node()); err != nil {
-		return err
+	if !t.within {
+		if err := t.w.Flush(ref.Node()); err != nil {
+			return err
+		}
 	}
-	return t.locks.Unlock(hash(ref, t.locks.Len()), mode)
+	return t.locks.Unlock(t.id(ref), mode)
 }
 
 func (t *tableLocks) free() error { return nil }
@@ -159,6 +170,12 @@ const (
 func (t *Tree) newLocker(c rma.Comm, at int) error {
 	global := globalLocks{w: t.w, at: at, n: t.cfg.NodeLocks, me: int64(c.Rank()) + 1}
 	switch {
+	case t.cfg.Open != nil:
+		locks, err := t.cfg.Open(t.w, at+t.cfg.NodeLocks)
+		if err != nil {
+			return fmt.Errorf("btree: %w", err)
+		}
+		t.locks = &tableLocks{w: t.w, locks: locks, within: true}
 	case t.cfg.Locks != nil:
 		t.locks = &tableLocks{w: t.w, locks: t.cfg.Locks}
 	case t.cfg.Own == NH:

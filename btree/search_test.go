@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	_ "github.com/rmalock/rmalock/baseline"
 	"github.com/rmalock/rmalock/declock"
@@ -19,6 +20,9 @@ import (
 func small(c rma.Comm, locks string) (*Tree, lock.Table, error) {
 	var table lock.Table
 	own := locks
+	if p, ok := within[locks]; ok {
+		return smallWithin(c, p)
+	}
 	if locks != Vanilla && locks != NH {
 		info, err := lock.Lookup(locks)
 		if err != nil {
@@ -30,6 +34,36 @@ func small(c rma.Comm, locks string) (*Tree, lock.Table, error) {
 		own = ""
 	}
 	t, err := smallOf(c, Config{Own: own, Locks: table})
+	return t, table, err
+}
+
+// within are the parameters of declock for locks that lie in the tree's window.
+var within = map[string]map[string]string{
+	"declock in the window":        {"LEASE": "off", "HELD": "1"},
+	"declock in the window, local": {"LEASE": "off", "HELD": "1", "POLICY": "local"},
+}
+
+// smallWithin is small with locks of declock in the tree's window.
+func smallWithin(c rma.Comm, params map[string]string) (t *Tree, table lock.Table, err error) {
+	info, err := lock.Lookup("declock")
+	if err != nil {
+		return nil, nil, err
+	}
+	hosts := c.MemoryNodes()
+	if hosts == 0 {
+		hosts = c.Size()
+	}
+	s := lock.Setting{Locks: 2 * hosts, Params: params}
+	var cfg Config
+	if cfg.Regions, err = info.Regions(c, s); err != nil {
+		return nil, nil, err
+	}
+	cfg.Open = func(w *rma.Window, at int) (lock.Table, error) {
+		s.Window, s.At = w, at
+		table, err = info.With(c, s)
+		return table, err
+	}
+	t, err = smallOf(c, cfg)
 	return t, table, err
 }
 
@@ -142,6 +176,9 @@ func TestSearch(t *testing.T) {
 		{"hand-over", Vanilla, []int{0, 0}, []int64{10}, []string{"s1 d1", "s1 g1"}, 2, false},
 		{"hand-over and another node", Vanilla, []int{0, 0, 1}, []int64{10}, []string{"s1", "s1", "g1"}, 1, false},
 		{"any lock", "fompi-spin", []int{0, 1}, full, []string{"s1", "s2 g1"}, 1, false},
+		{"a lock in the window", "declock in the window", []int{0, 1}, []int64{10}, []string{"s1", "s2 g2"}, 2, false},
+		{"hand-over of a lock in the window", "declock in the window, local", []int{0, 0}, []int64{10}, []string{"s1 d1", "s1 g1"}, 1, false},
+		{"the same, and another node", "declock in the window, local", []int{0, 0, 1}, []int64{10}, []string{"s1", "s1", "g1"}, 1, true},
 		{"readers", "fompi-rw", []int{0, 1}, full, []string{"s1", "s2 g1"}, 1, true},
 		{"split and read, more preemptions", NH, []int{0, 1}, full, []string{"s1", "g1 g1"}, 3, true},
 		{"three", NH, []int{0, 1, 2}, full, []string{"s1", "s2", "g1"}, 1, true},
@@ -161,7 +198,7 @@ func TestSearch(t *testing.T) {
 
 // TestSearchRandom: random and PCT schedules of more clients on six keys, in a tree that splits.
 func TestSearchRandom(t *testing.T) {
-	for _, locks := range []string{Vanilla, NH, "fompi-rw", "dslr"} {
+	for _, locks := range []string{Vanilla, NH, "fompi-rw", "dslr", "declock in the window", "declock in the window, local"} {
 		for seed := range uint64(3) {
 			p := plan(locks, []int{0, 0, 1, 1}, nil)
 			p.Calls, p.Seed, p.Ops, p.Search.Ascending = 4, seed, "sssdggr", false
@@ -175,6 +212,9 @@ func TestSearchRandom(t *testing.T) {
 		}
 	}
 }
+
+// recoveringWithin has parameters of declock, with leases of 20 ticks.
+const recoveringWithin = "declock in the window, leases"
 
 // recovering is a lock whose holders may die: their leases last 20 ticks, so that a client which is
 // slow hardly ever loses one.
@@ -190,6 +230,9 @@ func recovering(c rma.Comm, name string) (lock.Table, error) {
 func deaths(locks string, loaded []int64, scripts []string, crashes int) kvtest.Plan {
 	p := plan(locks, []int{0, 1, 2}, nil)
 	p.Open = opening(func(c rma.Comm) (*Tree, lock.Table, error) {
+		if locks == recoveringWithin {
+			return smallWithin(c, map[string]string{"HELD": "1", "LEASE": time.Duration(20 * sim.DefaultTickNs).String()})
+		}
 		table, err := recovering(c, locks)
 		if err != nil {
 			return nil, nil, err
@@ -209,7 +252,7 @@ func deaths(locks string, loaded []int64, scripts []string, crashes int) kvtest.
 // node. The others go on. They find what a dead one has set, or what was there before, or that the
 // node is half written; the rest of the tree keeps its invariants.
 func TestSearchDeath(t *testing.T) {
-	for _, locks := range []string{"dslr", "declock"} {
+	for _, locks := range []string{"dslr", "declock", recoveringWithin} {
 		for _, k := range []struct {
 			name    string
 			loaded  []int64
@@ -262,7 +305,7 @@ func TestDeathMutant(t *testing.T) {
 		if err == nil {
 			t := m.(asMap).Tree
 			t.w = rma.Decorate(t.w, func(t rma.Transport) rma.Transport { return hasty{t, new(int), new(int)} })
-			t.locks = &tableLocks{t.w, t.cfg.Locks}
+			t.locks = &tableLocks{w: t.w, locks: t.cfg.Locks}
 		}
 		return m, err
 	}

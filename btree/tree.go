@@ -22,6 +22,11 @@ type Config struct {
 	// Locks guards nodes by hashes of their names; nil for locks of the tree's own. The tree does
 	// not free it. A client must not hold one of its locks when it calls the tree.
 	Locks lock.Table
+	// Open, if not nil, opens Locks whose words, those of Regions, lie in the tree's window, from a
+	// displacement on: then a node's write and the release of its lock are one doorbell. Lock 0 is at
+	// host 0, and the table has a multiple of the hosts.
+	Open    func(w *rma.Window, at int) (lock.Table, error)
+	Regions []rma.Region
 	// Own says which locks of the tree's own: Vanilla, the default, or NH.
 	Own string
 	// NodeLocks is the number of the tree's own locks at each host; 0 means 4,096.
@@ -99,10 +104,10 @@ func New(c rma.Comm, cfg Config) (*Tree, error) {
 	size := (cfg.Node + 3) / 4 * 4
 	heap, err := remote.New(c, remote.Config{
 		Name: "btree", Words: size * (cfg.Nodes + 8*(c.Size()/hosts+1)), Classes: []int{size}, Chunk: 16 * size,
-		Regions: []rma.Region{
+		Regions: append([]rma.Region{
 			{Count: 1, Words: []rma.Word{{Name: "ROOT", Class: rma.Far}}},
 			{Count: cfg.NodeLocks, Words: []rma.Word{{Name: "NODELOCK", Class: rma.Far}}},
-		},
+		}, cfg.Regions...),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("btree: %w", err)

@@ -150,6 +150,9 @@ func (t *Table) nodeHas(id, rank int) (held, dead bool, err error) {
 // leaveBroken is the release of a lock that the node has in a local lock that is broken. Other
 // ranks reset the lock when they want it.
 func (t *Table) leaveBroken(k *member) error {
+	if err := t.locks.Flush(k.home); err != nil { // see Config.Window
+		return err
+	}
 	if !t.late(k) {
 		return nil
 	}

@@ -40,6 +40,12 @@ type Config struct {
 	// Detector, if not nil, says which ranks have died, in place of NewHeartbeats. Its lease is
 	// Lease.
 	Detector Detector
+	// Window, if not nil, is a window of the caller's in which the locks lie, beside the data that they
+	// guard: the words of Regions, from displacement At on. Then an Unlock completes what the caller
+	// has issued in it to the lock's home before it lets go, in one doorbell; at most 60 operations
+	// may be pending. Free leaves the window open.
+	Window *rma.Window
+	At     int
 	// Stats count what the rank does. Each rank has its own; nil means one of the table.
 	Stats *Stats
 }
@@ -120,8 +126,16 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			cfg.Locks, cfg.Home = s.Locks, s.Home
+			cfg.Locks, cfg.Home, cfg.Window, cfg.At = s.Locks, s.Home, s.Window, s.At
 			return New(c, cfg)
+		},
+		Regions: func(c rma.Comm, s lock.Setting) ([]rma.Region, error) {
+			cfg, err := parse(s.Params)
+			if err != nil {
+				return nil, err
+			}
+			cfg.Locks, cfg.Home = s.Locks, s.Home
+			return Regions(c, cfg)
 		},
 	})
 }

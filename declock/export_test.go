@@ -4,7 +4,7 @@ import "github.com/rmalock/rmalock/lock"
 
 // Waits reports whether a rank waits for a lock, and has written its entry.
 func (t *Table) Waits(rank, id int) bool {
-	k := &member{id: id, home: t.Home(id), disp: id / t.locks.Size()}
+	k := &member{id: id, home: t.Home(id), disp: t.headerAt(id)}
 	written := 0
 	t.locks.GetBulk(t.queue, k.home, t.entryAt(k, 0))
 	if err := t.locks.Flush(k.home); err != nil {
@@ -66,6 +66,6 @@ func (t *Table) Reset(id int) error {
 
 // Stopped reports whether a lock is being reset.
 func (t *Table) Stopped(id int) (bool, error) {
-	v, err := t.locks.GetFlush(t.Home(id), id/t.locks.Size())
+	v, err := t.locks.GetFlush(t.Home(id), t.headerAt(id))
 	return t.header.rst.Get(v) != 0, err
 }

@@ -17,6 +17,9 @@ func (t *Table) releaseLocal(k *member) error {
 		return t.leaveBroken(k)
 	}
 	if stateHolders.Get(r.state) > 1 { // F10:21 to F10:23
+		if err := t.locks.Flush(k.home); err != nil {
+			return err
+		}
 		r.add(-1)
 		return t.unlockLocal(&r)
 	}
@@ -41,6 +44,9 @@ func (t *Table) handOver(r *local, k *member) (bool, error) {
 	at := queueHead.Get(r.queue)
 	w, err := t.want(at)
 	if err != nil || lock.Mode(wantMode.Get(w)) != k.mode || !t.mayPass(r, wantStamp.Get(w)) {
+		return false, err
+	}
+	if err := t.locks.Flush(k.home); err != nil { // see Config.Window; else nothing is pending
 		return false, err
 	}
 	if err := t.remove(r, 0, at); err != nil {

@@ -52,7 +52,7 @@ func (t *Table) Idle() error {
 	h := &t.header
 	for host := first; host < end; host++ {
 		for disp := range t.perHost() {
-			v, err := t.locks.GetFlush(host, disp)
+			v, err := t.locks.GetFlush(host, t.cfg.At+disp)
 			if err != nil {
 				return err
 			}
@@ -61,8 +61,8 @@ func (t *Table) Idle() error {
 					return err
 				}
 				spec := t.locks.Spec()
-				word := spec.Word(disp)
-				return fmt.Errorf("declock: %s of host %d is %s, want an empty queue", spec.WordName(disp), host, word.Format(v))
+				word := spec.Word(t.cfg.At + disp)
+				return fmt.Errorf("declock: %s of host %d is %s, want an empty queue", spec.WordName(t.cfg.At+disp), host, word.Format(v))
 			}
 		}
 	}

@@ -36,6 +36,7 @@ func (t *Table) release(k *member) error {
 // leave leaves the queue, and reads it in the same doorbell; the Fence keeps the order. It
 // returns the header before, and whether the rank was in the queue still.
 func (t *Table) leave(k *member, change int64) (v int64, mine bool, err error) {
+	t.locks.Fence(k.home)                                    // what the caller has issued comes first: see Config.Window
 	r := t.locks.FetchAndOp(change, k.home, k.disp, rma.Sum) // F7:6
 	t.locks.Fence(k.home)
 	t.locks.GetBulk(t.queue, k.home, t.entryAt(k, 0)) // F7:7

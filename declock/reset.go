@@ -377,7 +377,7 @@ func (t *Table) inherit() error {
 			continue
 		}
 		id := int(partLock.Get(v))
-		k := &member{id: id, home: t.Home(id), disp: id / t.locks.Size(), slot: slot, mode: lock.Mode(partMode.Get(v))}
+		k := &member{id: id, home: t.Home(id), disp: t.headerAt(id), slot: slot, mode: lock.Mode(partMode.Get(v))}
 		if err := t.bury(k); err != nil {
 			return err
 		}

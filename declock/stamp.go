@@ -114,7 +114,7 @@ func (t *Table) firstWriter(k *member, v int64) int64 {
 // clocks differ by more than an eighth of the range of stamps, 8 ms: those that are closer follow
 // each other at the locks. Collective; all ranks wait for each other.
 func (t *Table) Synchronise() error {
-	at, all := t.perHost()*(1+t.cfg.Capacity), int64(t.c.Size())
+	at, all := t.cfg.At+t.perHost()*(1+t.cfg.Capacity), int64(t.c.Size())
 	const round = 1 << 32
 	v, err := t.locks.FetchAndOpFlush(1, 0, at, rma.Sum)
 	if err != nil {

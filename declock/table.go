@@ -66,20 +66,46 @@ type member struct {
 func (t *Table) partAt(slot int) int  { return slot }
 func (t *Table) grantAt(slot int) int { return t.cfg.Held + 2*slot }
 func (t *Table) resetAt(slot int) int { return t.cfg.Held + 2*slot + 1 }
+func (t *Table) headerAt(id int) int  { return t.cfg.At + id/t.locks.Size() }
 func (t *Table) entryAt(k *member, index int64) int {
-	return t.perHost() + k.disp*t.cfg.Capacity + t.header.slot(index)
+	return t.cfg.At + t.perHost() + (k.disp-t.cfg.At)*t.cfg.Capacity + t.header.slot(index)
 }
 func (t *Table) perHost() int { return (t.cfg.Locks + t.locks.Size() - 1) / t.locks.Size() }
 
 var _ lock.Checked = (*Table)(nil)
 
+// hostsOf are where locks lie: the job's memory nodes if it has some, else its ranks.
+func hostsOf(c rma.Comm) (int, rma.Hosts) {
+	if n := c.MemoryNodes(); n > 0 {
+		return n, rma.MemoryNodes
+	}
+	return c.Size(), rma.Ranks
+}
+
+// Regions are the words of locks at each host, for a window of the caller's: see Config.Window.
+func Regions(c rma.Comm, cfg Config) ([]rma.Region, error) {
+	hosts, _ := hostsOf(c)
+	h, err := cfg.validate(hosts, c.Size(), c.Node())
+	if err != nil {
+		return nil, err
+	}
+	return regions(&cfg, &h, hosts), nil
+}
+
+func regions(cfg *Config, h *header, hosts int) []rma.Region {
+	n := (cfg.Locks + hosts - 1) / hosts
+	return []rma.Region{
+		{Count: n, Words: []rma.Word{{Name: "HEADER", Class: rma.Far, Fields: h.fields()}}},
+		{Count: n * cfg.Capacity, Words: []rma.Word{{Name: "ENTRY", Class: rma.Plain,
+			Fields: []rma.Field{entryVersion, entryStamp, entryStamped, entryMode, entryEpoch, entryGeneration, entryClient}}}},
+		{Count: 1, Words: []rma.Word{{Name: "SYNC", Class: rma.Far}}},
+	}
+}
+
 // New opens a table of locks, on the job's memory nodes if it has some. Collective; all ranks
 // pass the same Config. Its only collective calls are Allocates.
 func New(c rma.Comm, cfg Config) (*Table, error) {
-	hosts, on := c.Size(), rma.Ranks
-	if c.MemoryNodes() > 0 {
-		hosts, on = c.MemoryNodes(), rma.MemoryNodes
-	}
+	hosts, on := hostsOf(c)
 	h, err := cfg.validate(hosts, c.Size(), c.Node())
 	if err != nil {
 		return nil, err
@@ -90,14 +116,10 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	t := &Table{c: c, cfg: cfg, header: h, generation: int64(rma.Generation(c) % generations)}
 	t.name = int64(c.Rank())*generations + t.generation + 1
 	t.queue, t.parts = make([]int64, cfg.Capacity), make([]int64, cfg.Held)
-	n := (cfg.Locks + hosts - 1) / hosts
-	if t.locks, err = c.Allocate(rma.Spec{Name: "declock", Hosts: on, Regions: []rma.Region{
-		{Count: n, Words: []rma.Word{{Name: "HEADER", Class: rma.Far, Fields: h.fields()}}},
-		{Count: n * cfg.Capacity, Words: []rma.Word{{Name: "ENTRY", Class: rma.Plain,
-			Fields: []rma.Field{entryVersion, entryStamp, entryStamped, entryMode, entryEpoch, entryGeneration, entryClient}}}},
-		{Count: 1, Words: []rma.Word{{Name: "SYNC", Class: rma.Far}}},
-	}}); err != nil {
-		return nil, err
+	if t.locks = cfg.Window; t.locks == nil {
+		if t.locks, err = c.Allocate(rma.Spec{Name: "declock", Hosts: on, Regions: regions(&cfg, &h, hosts)}); err != nil {
+			return nil, err
+		}
 	}
 	message := []rma.Field{msgSought, msgStamp, msgStamped, msgDied, msgSent, msgGeneration, msgEpoch, msgLock}
 	if t.ranks, err = c.Allocate(rma.Spec{Name: "declock ranks", Regions: []rma.Region{
@@ -213,7 +235,7 @@ func (t *Table) Free() error {
 			return err
 		}
 	}
-	if err := t.ranks.Free(); err != nil {
+	if err := t.ranks.Free(); err != nil || t.cfg.Window != nil {
 		return err
 	}
 	return t.locks.Free()
@@ -241,7 +263,7 @@ func (t *Table) claim(id int, mode lock.Mode) (*member, error) {
 	}
 	t.busy |= 1 << i
 	k := &t.all[i]
-	*k = member{id: id, home: t.Home(id), disp: id / t.locks.Size(), slot: i, mode: mode}
+	*k = member{id: id, home: t.Home(id), disp: t.headerAt(id), slot: i, mode: mode}
 	return k, nil
 }
 

@@ -227,6 +227,9 @@ type Info struct {
 	Params []Param
 	// OpenWith makes a Table as a Setting says. Collective.
 	OpenWith func(c rma.Comm, s Setting) (Table, error)
+	// Regions are the words of a Table that may lie in a window of the caller's: see Setting.Window.
+	// nil: it has windows of its own.
+	Regions func(c rma.Comm, s Setting) ([]rma.Region, error)
 }
 
 // A Param is a parameter of a lock that can be set by name.
@@ -241,6 +244,11 @@ type Setting struct {
 	Home     int               // lock 0's home: a rank, or a memory node
 	Topology *topo.Topology    // of the Comm's ranks; nil for what is discovered
 	Params   map[string]string // values by name of a Param; the default for those that are missing
+	// Window, if not nil, has the words of Info.Regions from displacement At on, and the data that the
+	// locks guard. Unlock then completes what the caller has issued in it to the lock's home, before it
+	// lets go and in the same doorbell.
+	Window *rma.Window
+	At     int
 }
 
 // With opens a lock with a setting. A lock that has no parameters takes none, and no
