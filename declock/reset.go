@@ -8,7 +8,7 @@ import (
 // reset brings the lock back to its initial state, in the three steps of section 4.4, unless
 // another rank does. The caller holds nothing. Afterwards it is in no queue.
 func (t *Table) reset(k *member) error {
-	h, begin := &t.header, t.begins()
+	h, begin := &t.header, t.timeOfReset()
 	v, err := t.locks.GetFlush(k.home, k.disp)
 	for err == nil && v&h.state == h.epoch.With(0, k.epoch) {
 		var mine bool
@@ -25,7 +25,7 @@ func (t *Table) reset(k *member) error {
 // resetDead is reset after a death, unless the header is not v any more: then the rank goes on,
 // and resetDead reports false.
 func (t *Table) resetDead(k *member, v int64) (bool, error) {
-	begin := t.begins()
+	begin := t.timeOfReset()
 	mine, _, err := t.stop(k, v)
 	if mine {
 		err = t.clear(k, true, begin)
@@ -33,8 +33,9 @@ func (t *Table) resetDead(k *member, v int64) (bool, error) {
 	return mine, err
 }
 
-// begins is the time, where ranks may die: there a rank reads the clock anyway.
-func (t *Table) begins() int64 {
+// timeOfReset is the time, for Stats.ResetNs, where ranks may die, as a rank reads the clock there
+// anyway; elsewhere 0.
+func (t *Table) timeOfReset() int64 {
 	if t.alive == nil {
 		return 0
 	}
@@ -54,7 +55,7 @@ func (t *Table) stop(k *member, v int64) (bool, int64, error) {
 // begin again.
 func (t *Table) clear(k *member, died bool, begin int64) error {
 	t.count(func(s *Stats) *int64 { return &s.Resets })
-	defer func() { t.cfg.Stats.ResetNs += t.begins() - begin }()
+	defer func() { t.cfg.Stats.ResetNs += t.timeOfReset() - begin }()
 	// A node has the lock in a part, then in HELD, then in a part: a look at each in this
 	// order misses none.
 	rounds := []func(*member) (bool, bool, error){t.emptied, t.letGoBy, t.emptied}
@@ -341,7 +342,7 @@ func (t *Table) takeOver(k *member) (int64, error) {
 	if err := t.set(k, in); err != nil {
 		return v, err
 	}
-	begin := t.begins()
+	begin := t.timeOfReset()
 	mine, v, err := t.stop(k, v)
 	if mine {
 		err = t.clear(k, true, begin)
@@ -398,7 +399,7 @@ func (t *Table) bury(k *member) error {
 		return err
 	}
 	k.epoch = t.header.epoch.Get(v)
-	begin := t.begins()
+	begin := t.timeOfReset()
 	for err == nil && v&t.header.state == t.header.epoch.With(0, k.epoch) {
 		var mine bool
 		if mine, v, err = t.stop(k, v); mine {
