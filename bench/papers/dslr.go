@@ -305,10 +305,13 @@ var dslr = Paper{
 					Gap: fasterTransactions, Known: Range{15, 25}},
 				{What: "capacity used by dynamic intervals, at most", Paper: Range{0, 7}, Unit: "%", Class: A, Of: func(r Runs) float64 { return capacity(r.Lock("dslr:omega=5us")) },
 					Gap: fasterTransactions, Known: Range{7, 9}},
-				{What: "throughput by dynamic intervals over busy polling, without a pause: at least 0.98", Class: A, Holds: func(r Runs) (bool, string) {
-					if len(r.Workload("think 100ms")) == 0 {
-						return false, "" // deadlocks are too few in a short run
-					}
+			},
+		},
+		{
+			ID: "DF19b", Figure: "19", What: "The same without a pause, for longer, so that there are deadlocks",
+			Flags: dslrTPCC + " --lock dslr,dslr:omega=5us --think 0s", Quick: "--duration 600ms", Full: "--duration 2s",
+			Claims: []Claim{
+				{What: "throughput by dynamic intervals over busy polling: at least 0.98", Class: A, Gap: meetAgain, Holds: func(r Runs) (bool, string) {
 					v := r.exactly("dslr:omega=5us").Of(Throughput) / r.exactly("dslr").Of(Throughput)
 					return v >= 0.98, number(v)
 				}},
@@ -349,6 +352,11 @@ const soundNCoSED = "The authors' program for N-CoSED has software that the mode
 const fewDeadlocks = "A deadlock costs DSLR its time-out of two leases, 20 ms, and those that wait behind it as much: " +
 	"in 0.3 s some 3 of 100,000 transactions begin again, which is what 99.9 % see; in runs without one it is 1.2 ms. " +
 	"N-CoSED's limit of tries ends a deadlock at once, and Traditional meets none in 0.3 s; in runs in which it does its 99.9 % is 18 ms."
+
+// meetAgain is why deadlocks cost throughput.
+const meetAgain = "Two transactions that have a deadlock give up at the same time, two leases later, and pause at most 10 µs at first (A.3). " +
+	"Then they meet again, up to four times in a row, 23 ms each, while others wait for their locks. " +
+	"With the seeds 0, 1 and 2 it is 0.97, 0.73 and 0.60. The paper's workers do not run in step."
 
 // fasterTransactions is why the network is busier here.
 const fasterTransactions = "The paper's workers need 0.58 ms for a transaction without a pause, " +
