@@ -166,7 +166,7 @@ pictures: ## docs/locks/pictures anew, of internal/pictures/pictures.txt
 site: ## the pages as a site, in bin/site
 	CGO_ENABLED=0 $(GO) run ./internal/site bin/site
 
-papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtual time; a quarter of an hour of one core
+papers: build ## docs/papers.md anew: the papers' figures beside ours, in virtual time; six minutes on two cores
 	bin/rmalock papers --quick --markdown > docs/papers.md.new; mv docs/papers.md.new docs/papers.md
 
 papers-quick: build ## all figures of the papers, by short runs: fails where a claim is red, or docs/papers.md is not what the code gives

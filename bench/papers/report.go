@@ -137,7 +137,7 @@ Each claim of a paper's evaluation that this module makes again: what the paper 
 runs below give, and the reason where they differ.
 The runs are in virtual time, on the models of the papers' testbeds (` + "`rma/sim/netmodel`" + `), so they
 are the same on every computer.
-This page is the output of ` + "`rmalock papers --quick --markdown`" + `, a quarter of an hour of one core;
+This page is the output of ` + "`rmalock papers --quick --markdown`" + `, six minutes on two cores;
 ` + "`make papers-quick`" + ` makes it again, fails where a row is red, and shows what differs.
 A row is met if it lies within the tolerance of its class, has a gap if it does not and the reason
 is known, and is red otherwise.
