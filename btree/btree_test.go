@@ -222,6 +222,32 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestOpen: fewer locks in the tree's window than hosts are refused.
+func TestOpen(t *testing.T) {
+	info, err := lock.Lookup("declock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = inproc.Run(2, func(c rma.Comm) error {
+		s := lock.Setting{Locks: 1}
+		cfg := btree.Config{Nodes: 10}
+		words, err := info.Regions(c, s)
+		if err != nil {
+			return err
+		}
+		cfg.Regions = words
+		cfg.Open = func(w *rma.Window, at int) (lock.Table, error) {
+			s.Window, s.At = w, at
+			return info.With(c, s)
+		}
+		_, err = btree.New(c, cfg)
+		return err
+	})
+	if !errors.Is(err, btree.ErrConfig) || !strings.Contains(err.Error(), "1 locks") {
+		t.Errorf("want an error with the number of locks, got %v", err)
+	}
+}
+
 // TestLoad: a tree that was loaded holds what it should, and goes on.
 func TestLoad(t *testing.T) {
 	for _, n := range []int{0, 1, 4, 5, 1000} {

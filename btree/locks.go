@@ -175,6 +175,10 @@ func (t *Tree) newLocker(c rma.Comm, at int) error {
 		if err != nil {
 			return fmt.Errorf("btree: %w", err)
 		}
+		if hosts := t.w.Size(); locks.Len() < hosts || locks.Home(0) != 0 {
+			return fmt.Errorf("btree: Config.Open has %d locks with the first at host %d, want one for each of the %d hosts and more, from host 0 on: %w",
+				locks.Len(), locks.Home(0), hosts, ErrConfig)
+		}
 		t.locks = &tableLocks{w: t.w, locks: locks, within: true}
 	case t.cfg.Locks != nil:
 		t.locks = &tableLocks{w: t.w, locks: t.cfg.Locks}

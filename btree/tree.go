@@ -24,7 +24,7 @@ type Config struct {
 	Locks lock.Table
 	// Open, if not nil, opens Locks whose words, those of Regions, lie in the tree's window, from a
 	// displacement on: then a node's write and the release of its lock are one doorbell. Lock 0 is at
-	// host 0, and the table has a multiple of the hosts.
+	// host 0, and the table has at least as many locks as there are hosts.
 	Open    func(w *rma.Window, at int) (lock.Table, error)
 	Regions []rma.Region
 	// Own says which locks of the tree's own: Vanilla, the default, or NH.

@@ -3,6 +3,7 @@ package declock_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rmalock/rmalock/declock"
@@ -254,6 +255,50 @@ func TestBadConfig(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBadWindow: a window of the caller's that does not have the words of the locks is refused.
+func TestBadWindow(t *testing.T) {
+	err := inproc.Job{Nodes: 1, PerNode: 2, MemoryNodes: 1}.Run(func(c rma.Comm) error {
+		cfg := declock.Config{Locks: 2}
+		words, err := declock.Regions(c, cfg)
+		if err != nil {
+			return err
+		}
+		at := rma.Spec{Name: "data", Hosts: rma.MemoryNodes, Regions: append([]rma.Region{{Count: 1, Words: []rma.Word{{Name: "DATA", Class: rma.Plain}}}}, words...)}
+		ranks := at
+		ranks.Hosts = rma.Ranks
+		for _, k := range []struct {
+			spec rma.Spec
+			at   int
+			want string
+		}{{at, 1, ""}, {at, 0, "class"}, {at, 2, "has 8 words a host, of which the locks need 7"}, {at, -1, "At is -1"}, {ranks, 1, "2 hosts"}} {
+			w, err := c.Allocate(k.spec)
+			if err != nil {
+				return err
+			}
+			cfg.Window, cfg.At = w, k.at
+			l, err := declock.New(c, cfg)
+			if k.want == "" {
+				err = errors.Join(err, l.Lock(background, 1, lock.Exclusive), l.Unlock(1, lock.Exclusive), l.Idle())
+			} else if errors.Is(err, lock.ErrConfig) && strings.Contains(err.Error(), k.want) {
+				err = nil
+			} else {
+				err = fmt.Errorf("want an error with %q, got %v", k.want, err)
+			}
+			if err := errors.Join(err, c.Barrier(), w.Free()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	_, err = lock.Info{Name: "other"}.With(nil, lock.Setting{Locks: 1, Window: new(rma.Window)})
+	if !errors.Is(err, lock.ErrConfig) {
+		t.Errorf("a window for a lock that has its own: %v", err)
 	}
 }
 

@@ -17,7 +17,7 @@ func (t *Table) releaseLocal(k *member) error {
 		return t.leaveBroken(k)
 	}
 	if stateHolders.Get(r.state) > 1 { // F10:21 to F10:23
-		if err := t.locks.Flush(k.home); err != nil {
+		if err := t.locks.Flush(k.home); err != nil { // see Config.Window
 			return err
 		}
 		r.add(-1)

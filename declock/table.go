@@ -102,6 +102,34 @@ func regions(cfg *Config, h *header, hosts int) []rma.Region {
 	}
 }
 
+// fits reports an error if a window of the caller's does not have the words of the locks at a
+// displacement.
+func fits(w *rma.Window, at, hosts int, words rma.Spec) error {
+	has := w.Spec()
+	n := words.Words()
+	switch {
+	case w.Size() != hosts || has.Hosts != words.Hosts:
+		return fmt.Errorf("declock: Config.Window is %q of %d hosts; locks lie at the job's memory nodes if it has some, else at its ranks, here %d: %w",
+			has.Name, w.Size(), hosts, lock.ErrConfig)
+	case at < 0 || at > w.Words()-n:
+		return fmt.Errorf("declock: Config.At is %d, and Config.Window, %q, has %d words a host, of which the locks need %d: %w", at, has.Name, w.Words(), n, lock.ErrConfig)
+	}
+	for i := range words.Regions {
+		first := words.Base(i)
+		last := n - 1
+		if i+1 < len(words.Regions) {
+			last = words.Base(i+1) - 1
+		}
+		for _, disp := range []int{first, last} {
+			if got, want := has.Class(at+disp), words.Class(disp); got != want {
+				return fmt.Errorf("declock: Config.Window, %q, has a word of class %v at %d, want %v: are the words of Regions at Config.At, %d? %w",
+					has.Name, got, at+disp, want, at, lock.ErrConfig)
+			}
+		}
+	}
+	return nil
+}
+
 // New opens a table of locks, on the job's memory nodes if it has some. Collective; all ranks
 // pass the same Config. Its only collective calls are Allocates.
 func New(c rma.Comm, cfg Config) (*Table, error) {
@@ -116,10 +144,13 @@ func New(c rma.Comm, cfg Config) (*Table, error) {
 	t := &Table{c: c, cfg: cfg, header: h, generation: int64(rma.Generation(c) % generations)}
 	t.name = int64(c.Rank())*generations + t.generation + 1
 	t.queue, t.parts = make([]int64, cfg.Capacity), make([]int64, cfg.Held)
-	if t.locks = cfg.Window; t.locks == nil {
-		if t.locks, err = c.Allocate(rma.Spec{Name: "declock", Hosts: on, Regions: regions(&cfg, &h, hosts)}); err != nil {
+	words := rma.Spec{Name: "declock", Hosts: on, Regions: regions(&cfg, &h, hosts)}
+	if t.locks = cfg.Window; t.locks != nil {
+		if err := fits(t.locks, cfg.At, hosts, words); err != nil {
 			return nil, err
 		}
+	} else if t.locks, err = c.Allocate(words); err != nil {
+		return nil, err
 	}
 	message := []rma.Field{msgSought, msgStamp, msgStamped, msgDied, msgSent, msgGeneration, msgEpoch, msgLock}
 	if t.ranks, err = c.Allocate(rma.Spec{Name: "declock ranks", Regions: []rma.Region{

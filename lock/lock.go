@@ -274,6 +274,9 @@ func (i Info) With(c rma.Comm, s Setting) (Table, error) {
 		}
 		return nil, fmt.Errorf("lock: %s has no parameter %q; it has: %s: %w", i.Name, name, known, ErrConfig)
 	}
+	if s.Window != nil && i.Regions == nil {
+		return nil, fmt.Errorf("lock: %s has windows of its own: leave Setting.Window out: %w", i.Name, ErrConfig)
+	}
 	if i.OpenWith == nil {
 		return i.Open(c, s.Locks, s.Home)
 	}
