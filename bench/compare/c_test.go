@@ -99,17 +99,19 @@ func TestCPrograms(t *testing.T) {
 }
 
 // TestCProgramsCheck: the C programs detect a mutex that does not exclude, and a
-// reader-writer lock whose readers do not lock.
+// reader-writer lock whose readers do not lock. Each Get and Put first sleeps up to 200 us, so
+// that sections overlap on every machine.
 func TestCProgramsCheck(t *testing.T) {
-	const yields = "#define _GNU_SOURCE\n#include <mpi.h>\n#include <pthread.h>\n#include <sched.h>\n" +
-		"#define MPI_Put(...) (sched_yield(), MPI_Put(__VA_ARGS__))\n"
+	const sleeps = "#define _GNU_SOURCE\n#include <mpi.h>\n#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n" +
+		"#define MPI_Get(...) (usleep(rand() % 200), MPI_Get(__VA_ARGS__))\n" +
+		"#define MPI_Put(...) (usleep(rand() % 200), MPI_Put(__VA_ARGS__))\n"
 	for lock, broken := range map[string]string{
 		"mutex":          "#define pthread_mutex_lock(m) 0\n#define pthread_mutex_unlock(m) 0\n",
 		"rwlock-readers": "#define pthread_rwlock_rdlock(l) 0\n#define pthread_rwlock_unlock(l) (shared ? 0 : pthread_rwlock_unlock(l))\n",
 	} {
 		dir := t.TempDir()
 		header := filepath.Join(dir, "broken.h")
-		if err := os.WriteFile(header, []byte(yields+broken), 0o600); err != nil {
+		if err := os.WriteFile(header, []byte(sleeps+broken), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		compile(t, dir, cPthread, fromC("pthread.c"), "-include", header)
