@@ -13,7 +13,6 @@ import (
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
-	"github.com/rmalock/rmalock/rma/rmatest"
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
@@ -307,26 +306,8 @@ func TestRivalsCosts(t *testing.T) {
 
 // TestRivalsAllocateNothing: no acquire and no release allocates.
 func TestRivalsAllocateNothing(t *testing.T) {
-	if rmatest.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	for _, name := range []string{"caslock", "dslr-plus"} {
-		err := inproc.Run(1, func(c rma.Comm) error {
-			tab, err := with(t, name, nil).Open(c, 2, 0)
-			if err != nil {
-				return err
-			}
-			for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
-				n := testing.AllocsPerRun(100, func() { err = errors.Join(err, tab.Lock(background, 1, mode), tab.Unlock(1, mode)) })
-				if n != 0 || err != nil {
-					return fmt.Errorf("%s: %v allocations, %w", name, n, err)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
+		locktest.NoAllocations(t, func(c rma.Comm, locks int) (lock.Table, error) { return with(t, name, nil).Open(c, locks, 0) })
 	}
 }
 

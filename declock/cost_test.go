@@ -8,10 +8,10 @@ import (
 
 	"github.com/rmalock/rmalock/declock"
 	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
-	"github.com/rmalock/rmalock/rma/rmatest"
 	"github.com/rmalock/rmalock/rma/sim"
 )
 
@@ -190,37 +190,10 @@ func TestResetCost(t *testing.T) {
 
 // TestNoAllocations: no acquire and no release allocates.
 func TestNoAllocations(t *testing.T) {
-	if rmatest.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
 	for _, policy := range []declock.Policy{declock.None, declock.TaskFair} {
-		noAllocations(t, policy)
-	}
-}
-
-func noAllocations(t *testing.T, policy declock.Policy) {
-	err := inproc.Run(1, func(c rma.Comm) error {
-		l, err := declock.New(c, declock.Config{Locks: 3, Policy: policy})
-		if err != nil {
-			return err
-		}
-		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
-			n := testing.AllocsPerRun(200, func() {
-				for id := range 3 {
-					err = errors.Join(err, l.Lock(background, id, mode))
-				}
-				for id := range 3 {
-					err = errors.Join(err, l.Unlock(id, mode))
-				}
-			})
-			if n != 0 || err != nil {
-				return fmt.Errorf("%v allocations, %w", n, err)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
+		locktest.NoAllocations(t, func(c rma.Comm, locks int) (lock.Table, error) {
+			return declock.New(c, declock.Config{Locks: locks, Policy: policy})
+		})
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/rmalock/rmalock/dslr"
 	"github.com/rmalock/rmalock/lock"
+	"github.com/rmalock/rmalock/lock/locktest"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
 	"github.com/rmalock/rmalock/rma/inproc"
-	"github.com/rmalock/rmalock/rma/rmatest"
 )
 
 // TestUncontendedCost: one FetchAndOp to acquire and one to release, in either mode, and no
@@ -114,32 +114,9 @@ func TestTokens(t *testing.T) {
 
 // TestNoAllocations: no acquire allocates, that waits or not.
 func TestNoAllocations(t *testing.T) {
-	if rmatest.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	err := inproc.Run(1, func(c rma.Comm) error {
-		l, err := dslr.New(c, dslr.Config{Locks: 3})
-		if err != nil {
-			return err
-		}
-		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
-			n := testing.AllocsPerRun(200, func() {
-				for id := range 3 {
-					err = errors.Join(err, l.Lock(background, id, mode))
-				}
-				for id := range 3 {
-					err = errors.Join(err, l.Unlock(id, mode))
-				}
-			})
-			if n != 0 || err != nil {
-				return fmt.Errorf("%v allocations, %w", n, err)
-			}
-		}
-		return nil
+	locktest.NoAllocations(t, func(c rma.Comm, locks int) (lock.Table, error) {
+		return dslr.New(c, dslr.Config{Locks: locks})
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // TestBadConfig: each nonsense is refused with what is wrong.

@@ -145,32 +145,9 @@ func TestHandOverCost(t *testing.T) {
 
 // TestNoAllocations: no acquire allocates.
 func TestNoAllocations(t *testing.T) {
-	if rmatest.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	err := inproc.Run(1, func(c rma.Comm) error {
-		l, err := shiftlock.New(c, shiftlock.Config{Locks: 3})
-		if err != nil {
-			return err
-		}
-		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
-			n := testing.AllocsPerRun(200, func() {
-				for id := range 3 {
-					err = errors.Join(err, l.Lock(background, id, mode))
-				}
-				for id := range 3 {
-					err = errors.Join(err, l.Unlock(id, mode))
-				}
-			})
-			if n != 0 || err != nil {
-				return fmt.Errorf("%v allocations, %w", n, err)
-			}
-		}
-		return nil
+	locktest.NoAllocations(t, func(c rma.Comm, locks int) (lock.Table, error) {
+		return shiftlock.New(c, shiftlock.Config{Locks: locks})
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // TestManyHeld: a rank holds as many locks as it has slots, and not one more.

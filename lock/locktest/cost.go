@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 
 	"github.com/rmalock/rmalock/lock"
 	"github.com/rmalock/rmalock/rma"
 	"github.com/rmalock/rmalock/rma/hook"
+	"github.com/rmalock/rmalock/rma/inproc"
+	"github.com/rmalock/rmalock/rma/rmatest"
 )
 
 // OneFetchAndAdd checks that an acquire of a free lock is one FetchAndOp and no other remote
@@ -52,6 +55,39 @@ func OneFetchAndAdd(c rma.Comm, open func(c rma.Comm, locks int) (lock.Table, er
 		}
 	}
 	return errors.Join(err, c.Barrier(), t.Free())
+}
+
+// NoAllocations tests that no acquire and no release of a rank allocates, in either mode, while it
+// holds up to three locks.
+func NoAllocations(t *testing.T, open func(c rma.Comm, locks int) (lock.Table, error)) {
+	t.Helper()
+	if rmatest.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	const locks = 3
+	err := inproc.Run(1, func(c rma.Comm) error {
+		table, err := open(c, locks)
+		if err != nil {
+			return err
+		}
+		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+			n := testing.AllocsPerRun(200, func() {
+				for id := range locks {
+					err = errors.Join(err, table.Lock(context.Background(), id, mode))
+				}
+				for id := range locks {
+					err = errors.Join(err, table.Unlock(id, mode))
+				}
+			})
+			if n != 0 || err != nil {
+				return fmt.Errorf("%v: %v allocations, %w", mode, n, err)
+			}
+		}
+		return table.Free()
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // sized counts the bytes of a host's part of the windows.
