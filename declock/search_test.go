@@ -248,6 +248,7 @@ func TestSearchLoneDeaths(t *testing.T) {
 // many leases as it takes: ticks that must come are free, early ones count as preemptions do. With
 // two acquires a rank comes back to a lock that was reset.
 func TestSearchDeath(t *testing.T) {
+	wraps := params{"CAPACITY": "2", "VERSION": "2", "EPOCH": "2"} // resets by overflow and death, of an epoch that wraps
 	local, taskFair, phaseFair := params{"POLICY": "local"}, params{"POLICY": "ts-tf", "STAMP": "3"}, params{"POLICY": "ts-pf", "STAMP": "3"}
 	const oneNode, ofOne, twoAndOne = "node:1 core:2", "node:2 core:1", "node:2 core:2"
 	for _, k := range []struct {
@@ -262,7 +263,11 @@ func TestSearchDeath(t *testing.T) {
 		{3, 1, twoAndOne, local, []int{3, 2, 1, 0}, 0, true, false},
 		{3, 1, twoAndOne, taskFair, []int{3, 2, 1, 0}, 0, true, false},
 		{3, 1, twoAndOne, phaseFair, []int{2, 1}, 0, true, false},
+		{3, 1, "", wraps, []int{3, 2, 1, 0}, 0, false, false},
+		{3, 1, "", wraps, []int{3, 2, 1, 0}, 1, true, false},
 		{3, 1, "", nil, []int{3, 2, 1, 0}, 1, false, true},
+		{3, 1, "", nil, []int{3, 2, 1, 0}, 2, false, true},
+		{3, 1, "", wraps, []int{3, 2, 1, 0}, 2, false, true},
 		{3, 1, twoAndOne, local, []int{3, 2, 1, 0}, 1, false, true},
 		{3, 1, twoAndOne, taskFair, []int{2}, 1, false, true},
 
@@ -276,7 +281,9 @@ func TestSearchDeath(t *testing.T) {
 		{3, 2, twoAndOne, local, []int{2}, 0, true, false},
 		{3, 2, twoAndOne, taskFair, []int{2}, 0, true, false},
 		{2, 2, "", nil, []int{2, 1, 0}, 3, false, true},
+		{3, 2, "", wraps, []int{3, 2, 1, 0}, 1, true, false},
 		{3, 2, "", nil, []int{3, 2, 1, 0}, 1, false, true},
+		{3, 2, "", wraps, []int{2}, 2, false, true},
 		{3, 2, twoAndOne, local, []int{3, 1, 0}, 0, false, true},
 		{3, 2, twoAndOne, taskFair, []int{3, 1, 0}, 0, false, true},
 	} {
