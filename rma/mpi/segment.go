@@ -114,7 +114,7 @@ func (c *comm) newSegment(name string, words int) (*segment, error) {
 		path := fmt.Sprintf("/proc/%d/fd/%d", at[0], at[1])
 		if fd, err = syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0); err != nil {
 			fd = -1
-			err = fmt.Errorf("mpi: window %q: rank %d cannot open the node's memory at rank %d (%s on %s): %w; ranks of a node must run as one user and see each other's /proc: %w",
+			err = fmt.Errorf("mpi: window %q: rank %d cannot open the node's memory at rank %d (%s on %s): %w; ranks of a node must run as one user, in one user namespace, and see each other's /proc: %w",
 				name, c.rank, c.node.Ranks[0], path, host(), err, rma.ErrTransport)
 		}
 	}
