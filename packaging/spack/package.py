@@ -1,6 +1,10 @@
-# A Spack recipe. "spack repo create mine; cp package.py mine/packages/rmalock/", or beside the
-# other packages of a repository of one's own: docs/install.md.
+# A Spack recipe, for a repository of one's own: docs/install.md.
 from spack.package import *
+
+try:  # Spack 1.0 and later
+    from spack_repo.builtin.build_systems.go import GoPackage
+except ImportError:  # earlier ones have it in spack.package
+    pass
 
 
 class Rmalock(GoPackage):
@@ -20,7 +24,12 @@ class Rmalock(GoPackage):
     depends_on("mpi@3:")
     depends_on("rdma-core", when="+verbs")
 
-    requires("^[virtuals=mpi] openmpi", "^[virtuals=mpi] mpich", policy="one_of")
+    requires(
+        "^[virtuals=mpi] openmpi",
+        "^[virtuals=mpi] mpich",
+        policy="one_of",
+        msg="rmalock is tested with Open MPI and MPICH",
+    )
 
     build_directory = "cmd/rmalock"
 
@@ -31,5 +40,6 @@ class Rmalock(GoPackage):
             tags.append("mpich")
         if self.spec.satisfies("+verbs"):
             tags.append("verbs")
-        args = super().build_args
+        # Of two -ldflags the last one counts: it strips as Spack's own, and names the version.
+        args = super().build_args + ["-ldflags", f"-s -w -X main.release={self.version}"]
         return args + ["-tags", ",".join(tags)] if tags else args
