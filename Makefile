@@ -47,7 +47,7 @@ run: build ## a job of 4 ranks: degrees of an R-MAT graph in the hashtable, unde
 # The stages of make test and of make test-all, each with its limit in seconds: three times
 # and more of what it takes on 2 cores.
 STAGES = vet:1200 quick-go:1500 quick-mpi:900 quick-hosts:600 quick-slurm:300 quick-guest:1200
-STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600 papers-quick:2400 test-guest:14400 test-package:1800
+STAGES_ALL = test-race:1500 test-go:2700 test-mpi:2400 test-hosts:1500 test-slurm:600 papers-quick:2400 test-guest:14400 test-package:4200
 
 ifdef PKG
 test: setup ## vet and the quick part of all tests, stage by stage; PKG=./rmarw tests one package whole
