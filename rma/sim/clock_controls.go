@@ -21,6 +21,7 @@ func (k *clock) clockForCheck(r *rank) int64      { return r.now }
 func (k *clock) watch(Watcher)                    {}
 func (k *clock) memoiseRanks(*rank, Snapshotter)  {}
 func (k *clock) declareHome(*rank, func() uint64) {}
+func (k *clock) turn(*rank, Turn)                 {}
 func (k *clock) seeVisible()                      {}
 func (k *clock) traces(*rank) bool                { return false }
 func (k *clock) markTrace(*rank, string)          {}

@@ -57,6 +57,32 @@ func (c *Comm) Effect(f func()) { c.r.w.engine.effectOutside(c.r, f) }
 // by it.
 func (c *Comm) Home(state func() uint64) { c.r.w.engine.declareHome(c.r, state) }
 
+// Turn says where the rank is in a loop of waits. The contract is that of Home.
+func (c *Comm) Turn(t Turn) { c.r.w.engine.turn(c.r, t) }
+
+// A TurnKind is a place in a loop of waits.
+type TurnKind uint8
+
+const (
+	TurnFirst TurnKind = iota // the loop begins
+	TurnNext                  // the rank is about to wait again
+	TurnRead                  // the rank keeps in mind what it reads from the clock now
+)
+
+// A Turn is what a rank says in a loop of waits.
+type Turn struct {
+	Kind TurnKind
+	// Ends, of a TurnFirst, says that a wait whose condition holds ends the loop: after it the rank
+	// knows nothing of the loop but the value that it has seen.
+	Ends bool
+	// State, of a TurnNext, is a hash of what the rank has learnt in the loop and still knows, the
+	// clock excepted. What it has learnt before TurnFirst it may know as well.
+	State uint64
+	// Since is a reading of the clock that the rank still knows, 0 for none. How much longer than
+	// Most ago that was makes no difference to it.
+	Since, Most int64
+}
+
 // Repeats reports whether a search only repeats what the rank has done up to here: Home and Effect do
 // nothing then.
 func (c *Comm) Repeats() bool { return c.r.lagging }

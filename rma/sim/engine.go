@@ -42,6 +42,7 @@ type controls interface {
 	startWith(r *rank, f func())
 	effectOutside(r *rank, f func())
 	declareHome(r *rank, state func() uint64)
+	turn(r *rank, t Turn)
 	seeVisible()
 	traces(r *rank) bool
 	markTrace(r *rank, text string)

@@ -197,10 +197,18 @@ func commute(a, b *Step) bool {
 
 // shares reports whether two steps touch a word in common.
 func (a *Step) shares(b *Step) bool {
+	if a.More|b.More != 0 {
+		return a.touches(b.Word, b.More) || b.Other != noWord && a.touches(b.Other, 0) || a.Other != noWord && b.touches(a.Other, 0)
+	}
 	if a.Word != noWord && (a.Word == b.Word || a.Word == b.Other) {
 		return true
 	}
 	return a.Other != noWord && (a.Other == b.Word || a.Other == b.Other)
+}
+
+// touches reports whether a step reads or writes one of some words.
+func (a *Step) touches(first, more uint64) bool {
+	return a.Word != noWord && first != noWord && a.Word <= first+more && first <= a.Word+a.More
 }
 
 // bounded drops the steps that exceed the bound on preemptions.

@@ -38,6 +38,9 @@ type program struct {
 
 	ticks, crashes, rejoins, maxDelay int
 
+	atOnce, forced bool
+	early          int
+
 	alike bool // words are on memory nodes, and ranks whose code is equal may change places
 	apart bool // but they do not
 }
@@ -55,7 +58,7 @@ func (p *program) String() string {
 func randomProgram(seed uint64) *program {
 	rng := rand.New(rand.NewPCG(seed, 0xB0D1E5))
 	ranks := 2 + rng.IntN(2)
-	p := &program{words: 2 + rng.IntN(2), homes: rng.IntN(3) == 0, code: make([][]instruction, ranks)}
+	p := &program{words: 2 + rng.IntN(2), homes: rng.IntN(3) == 0, code: make([][]instruction, ranks), atOnce: seed%3 == 0}
 	for r := range ranks + 1 {
 		p.node = append(p.node, r*rng.IntN(2))
 	}
@@ -109,13 +112,14 @@ func (p *program) search() sim.Search {
 	return sim.Search{
 		Node: p.node, Faults: p.faults, CPUFar: p.cpuFar, Ticks: p.ticks, TickNs: 10, Crashes: p.crashes, Rejoins: p.rejoins,
 		MemoryNodes: len(p.node), MaxDelay: p.maxDelay,
+		AtOnce: p.atOnce, TicksForced: p.forced, TicksEarly: p.early,
 	}
 }
 
 // hazardousProgram draws a small program whose ranks look at the clock, or die, or both.
 func hazardousProgram(seed uint64) *program {
 	rng := rand.New(rand.NewPCG(seed, 0xDEAD))
-	p := &program{words: 2, node: []int{0, 1, 1}, code: make([][]instruction, 2), homes: rng.IntN(4) == 0}
+	p := &program{words: 2, node: []int{0, 1, 1}, code: make([][]instruction, 2), homes: rng.IntN(4) == 0, forced: seed%3 == 0, early: int(seed/3) % 2}
 	if rng.IntN(3) > 0 {
 		p.ticks = 1 + rng.IntN(2)
 	}

@@ -26,6 +26,9 @@ type Search struct {
 	// Ascending lets the words of a bulk operation take effect in their order, as most
 	// transports do; package rma permits any. It keeps an exhaustive search small.
 	Ascending bool
+	// AtOnce lets a bulk operation take effect in one step. That loses nothing where no rank writes
+	// words that another one may read meanwhile, such as a block that no pointer leads to.
+	AtOnce bool
 
 	// Ticks is how often the clock may advance, each time by TickNs nanoseconds; a TickNs of
 	// 0 means DefaultTickNs. With Ticks 0 a rank that reads the clock, or waits with a limit,
@@ -35,6 +38,14 @@ type Search struct {
 	// MaxDelay is after how many ticks an operation has taken effect that a rank has issued; of
 	// a dead rank it may also never do so. 0 is for no bound.
 	MaxDelay int
+	// Ages says that ranks read the clock in loops of waits alone, and tell what they know of it
+	// (Comm.Turn). A search then takes states for one that differ by when they are. A tick comes only
+	// where it makes a difference to a rank.
+	Ages bool
+	// TicksForced has a tick come only where no other step must, but for TicksEarly of them: leases
+	// are longer than what ranks do without a wait.
+	TicksForced bool
+	TicksEarly  int
 	// Crashes is how many ranks may stop for ever, each at any step.
 	Crashes int
 	// Rejoins is how many successors may take the place of ranks that stopped. A successor
@@ -69,7 +80,8 @@ type Step struct {
 	// OpIndex is the index, among the rank's pending operations, of the one that takes
 	// effect; -1: no operation does.
 	OpIndex int
-	Word    uint64 // number of the word that it reads or writes; noWord for none
+	Word    uint64 // number of the word that it reads or writes, or the first; noWord for none
+	More    uint64 // how many words behind Word it reads or writes too
 	Other   uint64 // of the second word that it reads; noWord for none
 	Kind    StepKind
 	Must    bool // it must happen sooner or later; an operation without a Flush need not
@@ -207,6 +219,7 @@ type searchState struct {
 	lookedAgain  bool // and since the first Backoff of a loop
 	missed       bool // it has seen that the condition of its wait with a limit does not hold
 	late         bool // its wait ended with its limit
+	inLoop
 }
 
 // resetRanks forgets what the ranks did, at Begin.
@@ -407,6 +420,9 @@ func (e *search) hash() uint64 {
 		h += mix(uint64(r.id)<<32|0xABCD, r.history)
 		if e.MaxDelay > 0 {
 			h += r.hashAges()
+		}
+		if e.Ages {
+			h += mix(uint64(r.id)<<40|1<<52, e.hashMoments(r))
 		}
 	}
 	if e.extra != nil {

@@ -75,7 +75,7 @@ func (e *search) pair() {
 // place, since to rename them changes nothing.
 func (e *search) hashAlike() uint64 {
 	a := &e.alike
-	h := e.mem + mix(1<<53, uint64(e.ticks))
+	h := e.mem + mix(1<<53, e.ticked())
 	for i, r := range e.w.ranks {
 		k := &a.kin[i]
 		k.figure = e.figureOf(r, k.class)
@@ -115,6 +115,9 @@ func (e *search) figureOf(r *rank, class uint64) uint64 {
 		for _, o := range r.ghosts {
 			x = learnt(x, int64(o.ticks))
 		}
+	}
+	if e.Ages {
+		x = learnt(x, int64(e.hashMoments(r)))
 	}
 	if e.alike.of != nil {
 		x = learnt(x, int64(e.alike.of(r.id)))

@@ -10,6 +10,7 @@ import (
 type course struct {
 	clock  int64 // nanoseconds
 	ticks  int   // since Begin
+	forced int   // of these, where nothing else had to happen
 	deaths int
 	joins  int
 }
@@ -48,7 +49,11 @@ func (e *search) readClock(r *rank) {
 		return
 	}
 	e.needTicks(r, "reads the clock")
-	r.history += learnt(r.issued, e.clock)
+	if e.Ages {
+		r.history += learnt(r.issued, int64(r.age(e.clock, r.since)))
+	} else {
+		r.history += learnt(r.issued, e.clock)
+	}
 	r.issued++
 	r.looked, r.lookedAgain, e.state.Timed = true, true, true
 }
@@ -90,6 +95,9 @@ func (e *search) passLimit(r *rank) {
 // tick advances the clock. A retry may then find something else though its word is the same.
 func (e *search) tick(forced bool) {
 	e.ticks++
+	if forced {
+		e.forced++
+	}
 	e.clock += e.TickNs
 	e.expire()
 	for _, r := range e.w.ranks {
@@ -152,9 +160,17 @@ func (e *search) limitPasses() bool {
 	return true
 }
 
+// ticked is a number for the ticks that have been, by which those that may come follow.
+func (e *search) ticked() uint64 {
+	if e.TicksForced {
+		return uint64(e.ticks) | uint64(e.forced)<<32
+	}
+	return uint64(e.ticks)
+}
+
 // hashCourse is the hash of the clock, the deaths, and of what the dead have left.
 func (e *search) hashCourse() uint64 {
-	h := mix(1<<53, uint64(e.ticks))
+	h := mix(1<<53, e.ticked())
 	if e.deaths == 0 {
 		return h
 	}

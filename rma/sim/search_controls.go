@@ -130,7 +130,7 @@ func (r *rank) home(h uint64) {
 		r.history += learnt(learnt(1<<51+uint64(f.slot), int64(f.seg.key(f.target, 0))), f.value)
 	}
 	r.before, r.beforeIssued, r.beforeOpen = r.history, 0, true
-	r.looked, r.lookedAgain = false, false
+	r.looked, r.lookedAgain, r.inLoop = false, false, inLoop{}
 }
 
 // hash is the hash of what an operation is, under a number.

@@ -25,7 +25,7 @@ func (e *search) foreignSteps(must bool) bool {
 			e.state.step(r.id).Kind = StepJoin
 		}
 	}
-	if e.ticks < e.Ticks {
+	if e.ticks < e.Ticks && (!e.Ages || e.matters()) && !(must && e.TicksForced && e.ticks-e.forced >= e.TicksEarly) {
 		forced := !must && e.awaitsClock()
 		if e.MaxDelay > 0 && e.delayed() {
 			return must || forced && e.hurry()
@@ -46,7 +46,7 @@ func (e *search) ghostSteps(r *rank) {
 			continue
 		}
 		s := e.state.step(r.id)
-		s.OpIndex, s.Kind, s.Word, s.Writes = i, StepGhost, word, o.Kind.Writes() && o.Op != rma.NoOp
+		s.OpIndex, s.Kind, s.Word, s.More, s.Writes = i, StepGhost, word, e.beyondNext(o), o.Kind.Writes() && o.Op != rma.NoOp
 	}
 }
 

@@ -31,8 +31,10 @@ func (e *search) do(step *Step) {
 			e.look(r)
 			return
 		}
-		r.history += learnt(r.issued, e.observe(r))
-		r.issued++
+		if !e.endLoop(r) {
+			r.history += learnt(r.issued, e.observe(r))
+			r.issued++
+		}
 		e.wake(r)
 		return
 	}
@@ -74,6 +76,21 @@ func (r *rank) owes(s *segment, target int) bool {
 
 // effect has a pending operation take effect, or its next word or half.
 func (e *search) effect(r *rank, i int) {
+	for range e.beyondNext(r.pending[i]) {
+		e.effectNext(r, i)
+	}
+	e.effectNext(r, i)
+}
+
+// beyondNext is how many words take effect with an operation's next one.
+func (e *search) beyondNext(o *operation) uint64 {
+	if !e.AtOnce {
+		return 0
+	}
+	return uint64(o.Words() - o.next - 1)
+}
+
+func (e *search) effectNext(r *rank, i int) {
 	o := r.pending[i]
 	key := o.seg.key(o.Target, o.Disp+o.next)
 	if e.CPUFar && !o.cpu && !o.half && o.readsAndWrites() {

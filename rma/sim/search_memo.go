@@ -70,6 +70,7 @@ type action struct {
 	t      *searchTransport
 	op     rma.Operation
 	home   uint64
+	turn   *Turn
 }
 
 // errImpure ends an execution in which a rank did what the memo tree cannot hold: it returned.
@@ -142,7 +143,7 @@ func (e *search) runOn(r *rank) {
 func (r *rank) merge() {
 	n := r.memo
 	last := len(n.actions) - 1
-	if last < 0 || n.actions[last].effect != nil || n.actions[last].t != nil || len(r.pending)+len(r.results)+r.bulkDue > 0 {
+	if last < 0 || n.actions[last].effect != nil || n.actions[last].t != nil || n.actions[last].turn != nil || len(r.pending)+len(r.results)+r.bulkDue > 0 {
 		return
 	}
 	if r.homes == nil {
@@ -168,6 +169,8 @@ func (e *search) replayNode(r *rank) {
 			a.effect()
 		case a.t != nil:
 			a.t.accept(&a.op)
+		case a.turn != nil:
+			e.takeTurn(r, a.turn)
 		default:
 			r.home(a.home)
 		}

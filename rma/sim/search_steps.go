@@ -50,7 +50,7 @@ func (e *search) stepsOf(r *rank) bool {
 		due := !stops && r.state == flushing && o.seg == r.seg && (r.target < 0 || o.Target == r.target)
 		must = must || due
 		s := e.state.step(r.id)
-		s.OpIndex, s.Must, s.Word, s.Writes = i, due, word, o.Kind.Writes() && o.Op != rma.NoOp
+		s.OpIndex, s.Must, s.Word, s.More, s.Writes = i, due, word, e.beyondNext(o), o.Kind.Writes() && o.Op != rma.NoOp
 	}
 	if stops && r.state != ending {
 		return must
