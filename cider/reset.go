@@ -7,21 +7,21 @@ const patience = 3
 
 // A stillness is since when a client has seen a queue stand still.
 type stillness struct {
-	epoch, lock int64
-	since       int64
-	seen        bool
+	epoch int64
+	since int64
+	seen  bool
 }
 
 // await waits for a message to this entry. It reports false if the lock was reset.
 func (s *Sync) await(q *entry, word int) (int64, bool, error) {
 	want := rma.Equal(forNumber.With(0, q.me.number())).In(forNumber.Mask())
-	var still stillness
+	s.still = stillness{}
 	for {
 		m, came, err := s.box.AwaitUntil(s.c.Rank(), word, want, s.c.Now()+s.cfg.Lease/2)
 		if came || err != nil {
 			return m, came, err
 		}
-		lives, err := s.look(q, &still)
+		lives, err := s.look(q)
 		if err != nil || !lives {
 			return 0, false, err
 		}
@@ -30,7 +30,7 @@ func (s *Sync) await(q *entry, word int) (int64, bool, error) {
 
 // look looks whether the queue moves, and resets its lock if it has not for three leases. It
 // reports false if the lock was reset.
-func (s *Sync) look(q *entry, still *stillness) (bool, error) {
+func (s *Sync) look(q *entry) (bool, error) {
 	host := q.at.Host
 	e, t := s.w.Get(host, q.at.Lock+1), s.w.Get(host, q.at.Lock)
 	if err := s.w.Flush(host); err != nil {
@@ -40,9 +40,9 @@ func (s *Sync) look(q *entry, still *stillness) (bool, error) {
 	switch now := s.c.Now(); {
 	case resets.Get(lock) != resets.Get(q.lock):
 		return false, nil
-	case !still.seen || epoch != still.epoch:
-		*still = stillness{epoch, lock, now, true}
-	case now-still.since > patience*s.cfg.Lease:
+	case !s.still.seen || epoch != s.still.epoch:
+		s.still = stillness{epoch, now, true}
+	case now-s.still.since > patience*s.cfg.Lease:
 		return false, s.reset(q, lock)
 	}
 	return true, nil
@@ -74,8 +74,7 @@ func (s *Sync) rejected(q *entry) (Became, error) {
 	if err != nil {
 		return Absent, err
 	}
-	q.lock = t
-	var still stillness
+	q.lock, s.still = t, stillness{}
 	for {
 		p, err := s.w.GetFlush(host, at)
 		switch {
@@ -89,7 +88,7 @@ func (s *Sync) rejected(q *entry) (Became, error) {
 		if _, _, err := s.w.AwaitUntil(host, at, rma.NotEqual(Version.With(0, q.v)).In(Version.Mask()), s.c.Now()+s.cfg.Lease/2); err != nil {
 			return Absent, err
 		}
-		if lives, err := s.look(q, &still); err != nil || !lives {
+		if lives, err := s.look(q); err != nil || !lives {
 			return Again, err
 		}
 	}

@@ -55,7 +55,10 @@ func plan(clients int, cfg Config) kvtest.Plan {
 	}
 	p.Search.MemoryNodes, p.Search.Ascending = 1, true
 	cfg.Keys = max(2, cfg.Keys)
-	cfg.Most, cfg.Words, cfg.Lease, cfg.Hot, cfg.BackoffLast = 16, 1<<14, sim.DefaultTickNs, 2, -1
+	if cfg.Words == 0 {
+		cfg.Words = 1 << 14
+	}
+	cfg.Most, cfg.Lease, cfg.Hot, cfg.BackoffLast = 16, sim.DefaultTickNs, 2, -1
 	if cfg.Section == 0 {
 		cfg.Section = 2
 	}

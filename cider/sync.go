@@ -75,6 +75,8 @@ type Sync struct {
 
 	local *local // nil without Policy.Local
 
+	still stillness // of the queue that this client waits in
+
 	number int64 // of the entries of this client into queues
 	heat   *heat // nil unless the scheme adapts
 	random uint64
@@ -202,7 +204,9 @@ func (s *Sync) Change(at Slot, p int64, w Writer, deletes bool) (Became, error) 
 	}
 	switch {
 	case queues:
-		return s.pessimistic(at, p, w, deletes)
+		became, err := s.pessimistic(at, p, w, deletes)
+		s.still = stillness{} // known no more
+		return became, err
 	case !deletes:
 		s.stats.Optimistic++
 	}
