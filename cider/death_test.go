@@ -162,7 +162,8 @@ func TestSearchDeath(t *testing.T) {
 		{combining, []string{"i0 u0", "u0 g0", "u0 d0"}, 0, deep},
 		{combining, []string{"i0 u1", "u0 i1", "u0 d1"}, 0, short},
 		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 0, long},
-		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 1, long},
+		{hot, []string{"i0 u0", "u0 u0", "u0 d0"}, 3, long},
+		{combining, []string{"i0 u1", "u0 i1", "u0 d1"}, 2, long},
 		{hot, []string{"i0 u1", "u0 i1", "u0 d1"}, 0, short},
 	} {
 		t.Run(fmt.Sprintf("%v, %v, %d early", k.cfg.Scheme, k.scripts, k.early), func(t *testing.T) {
