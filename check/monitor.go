@@ -30,6 +30,10 @@ type monitor struct {
 	most     int              // the largest of waits
 	states   bool             // the search compares states
 
+	calm, prompt bool       // as Plan.Pace and Plan.Prompt say
+	mostForced   int        // Plan.Recover
+	visiting     []visiting // by rank
+
 	s      *sim.Comm // of a rank
 	tickNs int64
 }
@@ -62,6 +66,7 @@ func (h *monitor) reset() {
 	h.writers, h.readers = 0, 0
 	h.waits = h.waits[:0]
 	clear(h.at)
+	clear(h.visiting)
 	h.recovery.reset()
 }
 
@@ -213,6 +218,9 @@ func (h *monitor) enters(c *sim.Comm, mode lock.Mode, told bool) {
 		c.Mark("enters, %v", mode)
 	}
 	if h.hazards {
+		if told && !h.died {
+			h.takenForDead(c, "is told that the holder before died")
+		}
 		h.takesOver(c, mode, told)
 	}
 	if mode == lock.Exclusive {

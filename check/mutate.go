@@ -107,7 +107,7 @@ type places struct {
 // of records the steps of a plan under schedules. which is the number of the plan's Info: several may
 // have one name.
 func (l *places) of(bare bool, which int, p Plan, schedules []sim.Scheduler) (*recording, error) {
-	key := fmt.Sprint(which, bare, p.Ranks, p.Acquires, p.Writers, p.Seed, p.Tries, p.Topology, p.Crashes, len(schedules))
+	key := fmt.Sprint(which, bare, p.Ranks, p.Acquires, p.Writers, p.Seed, p.Tries, p.Topology, p.Crashes, p.Pace, len(schedules))
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if rec := l.known[key]; rec != nil {
@@ -291,7 +291,7 @@ func (v *Verdict) Kind() string {
 	}{
 		{ErrExclusion, "exclusion"}, {ErrStarved, "bypass"}, {ErrCost, "cost"}, {ErrIdle, "not idle"}, {ErrGuarded, "guarded data"}, {ErrTry, "failed try"},
 		{sim.ErrDeadlock, "deadlock"}, {sim.ErrEndless, "livelock"}, {sim.ErrFlag, "two writers of a flag"},
-		{sim.ErrCarry, "carry"}, {ErrUntold, "not told"}, {ErrLease, "lease"}, {ErrStalled, "stalled"},
+		{sim.ErrCarry, "carry"}, {ErrWaits, "waits"}, {ErrTaken, "taken for dead"}, {ErrMore, "counts"}, {ErrUntold, "not told"}, {ErrLease, "lease"}, {ErrStalled, "stalled"},
 		{rma.ErrPending, "too many pending"}, {rma.ErrRank, "bad rank"}, {rma.ErrDisp, "bad word"},
 	} {
 		if errors.Is(v.Err, k.err) {

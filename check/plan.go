@@ -39,6 +39,17 @@ type Plan struct {
 	Crashes, Rejoins int
 	MaxDelay         int
 
+	// Pace says when the clock may advance. Where it is Forced or Timely no living rank is silent for
+	// long: then it is a failure if one is taken for dead.
+	Pace Pace
+	// Prompt says that ranks never wait for the clock, where nothing else can happen, before one has
+	// died. Recover, if not 0, is how many such ticks there are at most, as often as ranks die.
+	Prompt  bool
+	Recover int
+	// PerDeath, if not "", is something that tables count, of which there is no more than there are
+	// deaths. It has no effect in a search of all schedules.
+	PerDeath string
+
 	// Disturb, if not nil, decorates the Comm on which a rank opens its lock; at is the
 	// rank's position in its visits.
 	Disturb Disturb

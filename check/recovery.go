@@ -21,7 +21,9 @@ type recovery struct {
 	owed      bool // the next holder must be told that the one before died or lost its lease
 	disturbed bool // some rank died, or lost its lease
 	dirty     bool // a rank that is out of the lock may still write what it guards
-	idle      int  // forced ticks since a rank entered, left or died
+	deaths    int
+	forced    int // forced ticks since a rank died first
+	idle      int // forced ticks since a rank entered, left or died
 }
 
 // progress is how far a holder is with what the lock guards.
@@ -79,7 +81,7 @@ func (p *recovery) add(x uint64, r int) uint64 {
 
 // common is what is of no rank.
 func (p *recovery) common() uint64 {
-	return uint64(p.idle)<<4 | bit(p.died)<<3 | bit(p.owed)<<2 | bit(p.disturbed)<<1 | bit(p.dirty)
+	return uint64(p.deaths)<<32 ^ uint64(p.forced)<<16 ^ uint64(p.idle)<<4 | bit(p.died)<<3 | bit(p.owed)<<2 | bit(p.disturbed)<<1 | bit(p.dirty)
 }
 
 func bit(b bool) uint64 {
@@ -146,6 +148,7 @@ func (h *monitor) released(c *sim.Comm, lost bool) {
 		c.Fail(fmt.Errorf("%w: rank %d is told at %d ns that it lost its lease, which ends at %d", ErrLease, me, c.Clock(), h.until[me]))
 	case lost:
 		c.Mark("is told that it lost its lease")
+		h.takenForDead(c, "is told that it lost its lease")
 		h.disturbed = true
 	}
 	h.revoked[me], h.until[me] = false, 0
@@ -163,6 +166,8 @@ func (h *monitor) unequal(c *sim.Comm, mode lock.Mode, x, y int64) {
 // Died is of sim.Watcher.
 func (h *monitor) Died(r int) {
 	h.died, h.disturbed, h.idle = true, true, 0
+	h.deaths++
+	h.visiting[r] = visiting{}
 	h.forget(r)
 	h.at[r].patience, h.revoked[r] = 0, false
 	for i := range h.at {
@@ -184,6 +189,15 @@ func (h *monitor) Joined(r int) {
 // Ticked is of sim.Watcher. Where nothing else can happen, no rank is in, and one has died, all
 // that want the lock wait for the dead one.
 func (h *monitor) Ticked(forced bool) {
+	if forced && h.prompt && !h.died {
+		h.s.Fail(ErrWaits)
+	}
+	if forced && h.died && h.mostForced > 0 {
+		h.s.Visible()
+		if h.forced++; h.forced > h.mostForced*h.deaths {
+			h.s.Fail(fmt.Errorf("%w: %d ticks, at most %d a death", ErrStalled, h.forced, h.mostForced))
+		}
+	}
 	most := int64(0)
 	for _, p := range h.promises {
 		if p != nil {

@@ -31,6 +31,10 @@ func Run(p Plan, s sim.Scheduler) (Result, error) {
 	h := p.newMonitor()
 	x, ok := s.(*sim.ExhaustiveSearch)
 	h.states = ok
+	s, err := p.atPace(s, h)
+	if err != nil {
+		return Result{}, err
+	}
 	stats, f := p.search().Run(s, p.body(h))
 	r := Result{Stats: stats, Most: h.most, Failure: f}
 	if ok {
@@ -60,6 +64,8 @@ func (p *Plan) newMonitor() *monitor {
 		tickNs: cmp.Or(p.TickNs, sim.DefaultTickNs),
 	}
 	h.hazards = p.hazards()
+	h.calm, h.prompt, h.mostForced = p.Pace == Forced || p.Pace == Timely, p.Prompt, p.Recover
+	h.visiting = make([]visiting, p.Ranks)
 	return h
 }
 
@@ -286,6 +292,10 @@ func (k *client) visit(v visit) error {
 		defer k.s.Effect(func() { k.m.ends(k.s) })
 	}
 	before := k.s.Counts()
+	if k.p.Pace == Timely {
+		k.s.Effect(func() { k.m.visits(k.s, true) })
+		defer k.s.Effect(func() { k.m.visits(k.s, false) })
+	}
 	if k.m.hazards && (!k.p.Stands || k.m.bounded(k.s.WorldRank())) { // where timed is asked
 		k.s.Effect(func() { k.m.began[k.s.WorldRank()] = k.s.Clock() })
 	}
@@ -456,6 +466,9 @@ func (k *client) rest() error {
 		if got := k.data.Peek(0); got != want {
 			return fmt.Errorf("%w: the word is %d after %d exclusive visits", ErrGuarded, got, want)
 		}
+	}
+	if err := k.counted(); err != nil {
+		return err
 	}
 	if promises, ok := k.table.(lock.Checked); ok && !k.m.died {
 		if err := promises.Idle(); err != nil {

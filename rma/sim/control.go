@@ -150,7 +150,12 @@ type Counts struct {
 	Awaits         int
 	Late           int // of these, ended by their limit
 	Backoffs       int
+	Woke           int64 // when the last Await ended by its limit, or the last Backoff ended
+	WokeAfter      int   // operations before
 }
+
+// All is the number of operations.
+func (c Counts) All() int { return c.Own + c.Others() }
 
 // Others is the number of operations on memory that is not the rank's own.
 func (c Counts) Others() int { return c.Mate + c.Far + c.Memory }

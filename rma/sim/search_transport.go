@@ -125,13 +125,22 @@ func (t *searchTransport) Await(q rma.Waiting) (int, int64, error) {
 	}
 	if a.which < 0 {
 		t.c.r.counts.Late++
+		t.woke()
 	}
 	return a.which, a.value, nil
 }
 
 func (t *searchTransport) Backoff(target, disp int, seen int64, try int) error {
 	t.c.r.counts.Backoffs++
-	return t.e.ask(t.c.r, request{state: pausing, seg: t.s, target: target, disp: disp, seen: seen, try: try}).err
+	err := t.e.ask(t.c.r, request{state: pausing, seg: t.s, target: target, disp: disp, seen: seen, try: try}).err
+	t.woke()
+	return err
+}
+
+// woke notes that the rank goes on though what it waits for may not have come.
+func (t *searchTransport) woke() {
+	n := &t.c.r.counts
+	n.Woke, n.WokeAfter = t.e.clock, n.All()
 }
 
 // beginRetry sets the rank's history back to that before its first try: by the contract of
