@@ -171,7 +171,7 @@ func (t *Table) gone(k *member, name int64) (bool, error) {
 		return true, nil // it had this rank's number before
 	}
 	is, err := t.part(rank, k.id)
-	if err != nil || is != in {
+	if err != nil || is != in && is != waiting { // one that waits may reset the lock: see wait
 		return err == nil, err // a successor has its number
 	}
 	return t.alive.Dead(rank)
