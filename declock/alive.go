@@ -88,16 +88,48 @@ func (t *Table) mend(k *member, v int64) (bool, error) {
 
 // orphaned reports whether a lock waits for a rank that has died: all that have a part in it
 // wait, or have died. So a rank that waits need not look further than to one that does not wait,
-// and lives: that one looks for itself.
+// and lives: that one looks for itself. A rank that was told, and has not seen it yet, does not
+// wait. The one that tells it has a part until the message is there. So a look at the parts comes
+// before one at the messages.
 func (t *Table) orphaned(k *member) (bool, error) {
-	for i := range t.c.Size() {
-		rank := (k.guess + i) % t.c.Size()
-		if acts, err := t.acts(k, rank); acts || err != nil {
-			k.guess = rank
-			return false, err
+	for _, acts := range []func(*member, int) (bool, error){t.acts, t.told} {
+		for i := range t.c.Size() {
+			rank := (k.guess + i) % t.c.Size()
+			if does, err := acts(k, rank); does || err != nil {
+				k.guess = rank
+				return false, err
+			}
 		}
 	}
 	return true, nil
+}
+
+// told reports whether a rank lives and has been given a lock for which it waited. It may have seen
+// that by now.
+func (t *Table) told(k *member, rank int) (is bool, err error) {
+	defer clear(t.parts)
+	t.ranks.GetBulk(t.parts, rank, t.partAt(0))
+	if err := t.ranks.Flush(rank); err != nil {
+		return false, reachable(err)
+	}
+	for slot, v := range t.parts {
+		if partState.Get(v) == out || partLock.Get(v) != int64(k.id) {
+			continue
+		}
+		is = partState.Get(v) == in && rank != t.c.Rank()
+		if partState.Get(v) == waiting {
+			m, err := t.ranks.GetFlush(rank, t.grantAt(slot))
+			if err != nil {
+				return false, reachable(err)
+			}
+			is = m&addressed == t.message(k, partGeneration.Get(v))
+		}
+	}
+	if !is || rank == t.c.Rank() {
+		return is, nil
+	}
+	dead, err := t.alive.Dead(rank)
+	return !dead, err
 }
 
 // acts reports whether another rank has a part in a lock, does not wait, and lives; or ranks of a

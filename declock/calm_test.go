@@ -26,6 +26,7 @@ func TestSearchCalm(t *testing.T) {
 		crashes int
 	}{
 		{"no ticks", check.Forced, 0},
+		{"slow ticks", check.Timely, 0},
 		{"ticks", check.AnyTime, 0},
 		{"many ticks", check.Hasty, 0},
 		{"a death", check.Forced, 1},
