@@ -33,8 +33,8 @@ var (
 	ErrMore  = errors.New("the lock counts more of them than there were deaths")
 )
 
-// often is the number of steps to one tick that is not forced, where the pace is not AnyTime.
-const often = 12
+// often is the number of steps to one tick that is not forced, where it may come.
+var often = [...]int{Timely: 3, Hasty: 12}
 
 // paced is a Scheduler of ticks at a pace.
 type paced struct {
@@ -87,7 +87,7 @@ func (s *paced) Begin() bool {
 
 func (s *paced) Next(st *sim.State) int {
 	tick := hideTick(st)
-	if tick >= 0 && (s.pace == Hasty || s.pace == Timely && s.h.allTimely()) && s.rng.IntN(often) == 0 {
+	if tick >= 0 && (s.pace == Hasty || s.pace == Timely && s.h.allTimely()) && s.rng.IntN(often[s.pace]) == 0 {
 		st.Steps = st.Steps[:tick+1]
 		return tick
 	}

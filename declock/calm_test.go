@@ -12,8 +12,14 @@ import (
 // recovers is how many leases pass at most, where nothing else happens, for each rank that dies.
 const recovers = 6
 
+// Queues with room for all, and such that each third acquire or so resets the lock.
+var (
+	room  = params{"LEASE": "1us", "CAPACITY": "4"}
+	tight = params{"LEASE": "1us", "CAPACITY": "2", "VERSION": "2", "EPOCH": "1"}
+)
+
 // TestSearchCalm: where no rank is silent for two leases, none is taken for dead, and no rank waits
-// for a lease. Each death costs one reset at most, and a few leases. With ticks at any time no rank
+// for a lease. Each death costs one reset at most, and a few leases, where nothing else resets the lock. With ticks at any time no rank
 // waits for a lease either before one has died: a reset does not, nor does a rank that is in it.
 func TestSearchCalm(t *testing.T) {
 	executions := int64(2000)
@@ -24,13 +30,19 @@ func TestSearchCalm(t *testing.T) {
 		name    string
 		pace    check.Pace
 		crashes int
+		p       params
 	}{
-		{"no ticks", check.Forced, 0},
-		{"slow ticks", check.Timely, 0},
-		{"ticks", check.AnyTime, 0},
-		{"many ticks", check.Hasty, 0},
-		{"a death", check.Forced, 1},
-		{"two deaths", check.Forced, 2},
+		{"no ticks", check.Forced, 0, room},
+		{"slow ticks", check.Timely, 0, room},
+		{"ticks", check.AnyTime, 0, room},
+		{"many ticks", check.Hasty, 0, room},
+		{"a death", check.Forced, 1, room},
+		{"two deaths", check.Forced, 2, room},
+		{"overflow", check.Forced, 0, tight},
+		{"overflow, slow ticks", check.Timely, 0, tight},
+		{"overflow, many ticks", check.Hasty, 0, params{"LEASE": "1us", "CAPACITY": "2", "VERSION": "2", "EPOCH": "3"}},
+		{"overflow, a death", check.Forced, 1, tight},
+		{"overflow, two deaths", check.Forced, 2, tight},
 	} {
 		for ranks := 2; ranks <= 4; ranks++ {
 			for _, tries := range []bool{false, true} {
@@ -40,11 +52,11 @@ func TestSearchCalm(t *testing.T) {
 				}{{"random", sim.Random(1, 0, executions)}, {"pct", sim.PCT(1, 3, 0, executions)}} {
 					t.Run(fmt.Sprintf("%s, %d ranks, tries %v/%s", k.name, ranks, tries, explore.name), func(t *testing.T) {
 						plan := check.Plan{Ranks: ranks, Acquires: 4, Writers: check.Mixed, Seed: 3, Tries: tries, Ticks: 100, MaxDelay: 1,
-							Crashes: k.crashes, Pace: k.pace, Prompt: true, Recover: recovers}
-						if k.pace == check.Forced {
-							plan.PerDeath = "resets"
+							Crashes: k.crashes, Pace: k.pace, Prompt: true}
+						if k.pace == check.Forced && k.p["VERSION"] == "" {
+							plan.Recover, plan.PerDeath = recovers, "resets"
 						}
-						search(t, plan, params{"LEASE": "1us", "CAPACITY": "4"}, explore.s)
+						search(t, plan, k.p, explore.s)
 					})
 				}
 			}

@@ -182,10 +182,19 @@ func (t *Table) emptiedBy(k *member, rank int) (lost, mine bool, err error) {
 			if dead, mine, err = t.deadInReset(k, rank, t.alive.Dead); err != nil {
 				return false, false, err
 			}
-			if dead {
+			if !dead {
+				continue
+			}
+			// It may have left since the wait, and have nothing to do here: then it does not beat.
+			now, err := t.ranks.GetFlush(rank, t.partAt(slot))
+			if err != nil {
+				return true, true, reachable(err)
+			}
+			if now == v {
 				lost = lost || writer && partState.Get(v) == in
 				break
 			}
+			v = now
 		}
 	}
 	clear(t.parts)
