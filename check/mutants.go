@@ -55,6 +55,7 @@ type Effort struct {
 	Turns     bool  // few executions are for all Infos by turns, and not for the first ones
 
 	Change func(p *Plan) // if not nil, changes each plan that is searched
+	Drawn  bool          // most schedules are drawn: those of all schedules of two ranks alone are searched
 	Ends   bool          // plans have so many ticks that a rank which waits for more waits for ever
 
 	// Leave are parts of steps at which SurveyUses makes no mistakes: words of another package. One

@@ -325,6 +325,12 @@ var trials = []trial{
 	{2, "pct", 20, 12, true}, {3, "random", 50, 3, false}, {4, "pct", 25, 4, false}, {4, "random", 25, 4, false},
 }
 
+// drawn are the trials of Effort.Drawn.
+var drawn = []trial{
+	{2, "dfs", 100, 0, false}, {3, "pct", 20, 0, false}, {3, "random", 20, 0, false}, {4, "pct", 20, 0, false}, {4, "random", 20, 0, false}, {2, "random", 20, 2, false},
+	{2, "random", 100, 4, false}, {2, "pct", 100, 4, false}, {3, "random", 100, 2, false}, {3, "pct", 100, 2, false}, {4, "random", 100, 0, false}, {4, "pct", 50, 0, false},
+}
+
 func (t *trial) scheduler(executions int64) sim.Scheduler {
 	switch t.by {
 	case "pct":
@@ -363,7 +369,11 @@ func (e *Effort) hunt(m Mutant, budget int64, infos []lock.Info) (Verdict, error
 // kill searches the plans that reach finds.
 func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(int, lock.Info, int) ([]Plan, error)) error {
 	plans := map[int][]Plan{}
-	for _, t := range trials {
+	all := trials
+	if v.effort.Drawn {
+		all = drawn
+	}
+	for _, t := range all {
 		if plans[t.ranks] == nil {
 			for which, info := range infos {
 				some, err := reach(which, info, t.ranks)
@@ -383,6 +393,14 @@ func (v *Verdict) kill(budget int64, infos []lock.Info, reach func(int, lock.Inf
 		}
 		for _, p := range some {
 			p.Guard = t.by != "dfs"
+			if t.by == "dfs" { // which has two paces
+				if p.Pace == Timely {
+					p.Pace = Forced
+				}
+				if p.Pace == Hasty {
+					p.Pace = AnyTime
+				}
+			}
 			p.Acquires += t.more
 			if t.alone {
 				p.Writers = 1

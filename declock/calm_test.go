@@ -22,9 +22,12 @@ var (
 // for a lease. Each death costs one reset at most, and a few leases, where nothing else resets the lock. With ticks at any time no rank
 // waits for a lease either before one has died: a reset does not, nor does a rank that is in it.
 func TestSearchCalm(t *testing.T) {
-	executions := int64(2000)
-	if locktest.Quick() {
+	executions := int64(250)
+	switch {
+	case locktest.Quick():
 		executions = 60
+	case locktest.Deep():
+		executions = 5000
 	}
 	for _, k := range []struct {
 		name    string
@@ -70,8 +73,8 @@ func TestSearchCalmDeath(t *testing.T) {
 	for _, k := range []struct{ ranks, acquires, bound int }{{2, 2, 2}, {3, 1, 1}, {3, 2, 0}} {
 		for writers := 0; writers <= k.ranks; writers++ {
 			t.Run(fmt.Sprintf("%dx%d, %d writers, %d preemptions", k.ranks, k.acquires, writers, k.bound), func(t *testing.T) {
-				if locktest.Quick() && k.bound > 0 {
-					t.Skip("takes a while; see test-all")
+				if k.bound > 0 && !locktest.Deep() {
+					t.Skip("takes seconds; see check-deep")
 				}
 				plan := check.Plan{Ranks: k.ranks, Acquires: k.acquires, Writers: writers, Ticks: 100, Crashes: 1, MaxDelay: 1,
 					Pace: check.Forced, Prompt: true, Recover: recovers}

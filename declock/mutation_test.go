@@ -183,119 +183,152 @@ func equivalent() (out []check.Equivalent) {
 	return out
 }
 
-// TestMutantsLeases: DecLock with leases and a mistake, flat. Most of what ranks do for the dead is
-// made up for by another reset; a rank that waits for ever is caught.
+// TestMutantsLeases: DecLock with leases and a mistake, flat. Where none has died a rank that waits
+// for a lease is caught, and where none is silent one that is taken for dead. Each death costs one
+// reset, and a few leases.
 func TestMutantsLeases(t *testing.T) {
-	e := check.Effort{Budget: 200, Every: 16, Turns: true, Ends: true, Change: func(p *check.Plan) { p.Ticks, p.MaxSteps = 100, 20_000 }}
-	info := variant(t, "declock, leases", params{"LEASE": "1us", "CAPACITY": "4"})
-	info.Recovers = true
-	locktest.RunMutantsOf(t, e, equivalentLeases(), info)
+	e := check.Effort{Budget: 1500, Every: 48, Turns: true, Ends: true, Drawn: true, Change: func(p *check.Plan) {
+		p.Ticks, p.MaxSteps, p.Prompt = 100, 20_000, true
+		switch p.Info.Name {
+		case "declock, leases", "declock, overflow":
+			p.Pace, p.Crashes = check.Forced, 0
+		case "declock, overflow, a death":
+			p.Pace, p.Crashes = check.Forced, 1
+		case "declock, a death":
+			p.Pace, p.PerDeath, p.Recover, p.Crashes = check.Forced, "resets", recovers, 1
+		case "declock, slow ticks":
+			p.Pace, p.Crashes, p.Ticks = check.Timely, 0, 200
+			p.Acquires += 4
+		}
+	}}
+	var infos []lock.Info
+	for _, k := range []struct {
+		name string
+		p    params
+	}{
+		{"declock, leases", params{"CAPACITY": "4", "VERSION": "16"}},
+		{"declock, a death", params{"CAPACITY": "4", "VERSION": "16"}},
+		{"declock, slow ticks", params{"CAPACITY": "4", "VERSION": "16"}},
+		{"declock, overflow", tight},
+		{"declock, overflow, a death", tight},
+		{"declock, any ticks", params{"CAPACITY": "4"}},
+	} {
+		k.p["LEASE"] = "1us"
+		info := variant(t, k.name, k.p)
+		info.Recovers = true
+		infos = append(infos, info)
+	}
+	locktest.RunMutantsOf(t, e, equivalentLeases(), infos...)
 }
 
-// equivalentLeases are mistakes that are none, or that a reset makes up for, and many that are not
-// caught, by their place.
+// equivalentLeases are mistakes that are none, and those that are not caught, by their place.
 func equivalentLeases() (out []check.Equivalent) {
 	const (
-		again   = "the rank looks again after a wait, so that it polls"
-		next    = "the flush of PART that follows, of the same rank, completes it; the entry is written after that"
-		epoch   = "the epoch tells entries of before a reset from those after it"
-		early   = "an entry that is read too early counts as not written, and is read again"
-		guess   = "0 is taken for the header: the CompareAndSwap fails and finds it"
-		pending = "it is completed by the next look at the header, or at the part, after a lease at most"
-		finds   = "a rank that waits finds the reset by itself after a lease"
-		asDead  = "the one that waits is not told, as if the rank had died: the lock is reset"
-		found   = "not caught: a rank that lives is taken for dead, which takes two leases in which it goes on and is looked at"
-		beats   = "not caught: a beat that is missed takes one lease of the margin; to do harm takes a rank that is silent for the rest, and an operation that is late"
-		stale   = "not caught: it takes a message of before a reset that comes while the rank waits again"
-		meets   = "not caught: it takes another rank that changes the header at that moment; most is made up for by another reset"
-		looked  = "not caught: it takes a rank that looks at the part at that moment, to reset the lock"
-		opened  = "not caught: it takes a rank that writes its entry just when the reset has ended"
-		lapped  = "not caught: it takes an entry that a rank a lap later overwrites"
-		lostTry = "not caught: a try that loses its first CompareAndSwap"
-		few     = "not caught: the path is taken in few of the schedules that are drawn"
+		again     = "the rank looks again after a wait, so that it polls"
+		polls     = "a message that stays makes the rank look at the header again and again"
+		next      = "the flush of PART that follows, of the same rank, completes it; the entry is written after that"
+		epoch     = "the epoch tells entries of before a reset from those after it"
+		early     = "an entry that is read too early counts as not written, and is read again"
+		guess     = "0 is taken for the header: the CompareAndSwap fails and finds it"
+		toldAgain = "the rank that resets tells each one that waits twice: when it looks at all, and when it waits for that one"
+		twice     = "the release says at its end again that the rank is out"
+		before    = "it comes before the CompareAndSwap by which the rank enters"
+		stays     = "the one that resets waits until the rank is out, which says so later"
+		undead    = "not caught: 0 is taken for the part of a dead rank, which has left then; to do harm takes a reset by a rank that does not look for the dead"
+		found     = "not caught: a rank that lives is taken for dead, which takes two leases in which it goes on and is looked at"
+		beats     = "not caught: a beat that is missed takes one lease of the margin; to do harm takes a rank that is silent for the rest, and an operation that is late"
+		stale     = "not caught: it takes a message of before a reset that comes while the rank waits again"
+		meets     = "not caught: it takes another rank that changes the header at that moment"
+		looked    = "not caught: it takes a rank that looks at the part at that moment, to reset the lock"
+		granted   = "not caught: the message in its mailbox says the same; to do harm takes its death, and a reset by one that does not look for the dead"
+		between   = "not caught: it takes a rank that looks for the dead when the part is out and the message not there"
+		opened    = "not caught: it takes a rank that writes its entry just when the reset has ended"
+		lapped    = "not caught: it takes an entry that a rank a lap later overwrites"
+		few       = "not caught: the path is taken in few of the schedules that are drawn"
 	)
-	anywhere := func(phase check.Phase, step, why string, mistakes ...check.Mutation) {
-		for _, m := range mistakes {
-			out = append(out, check.Equivalent{Phase: phase, Step: step, Mutation: m, Why: why})
-		}
-	}
 	at := func(phase check.Phase, modes int, step, before, why string, mistakes ...check.Mutation) {
 		out = append(out, places(phase, modes, step, before, why, mistakes)...)
 	}
-	anywhere(acquiring, "Await "+grant, stale, anyChange)
-	anywhere(acquiring, "Await "+part, again, anyChange)
-	anywhere(acquiring, "Await "+header, again, anyChange)
-	anywhere(acquiring, "Flush of Put "+grant, next, noFlush)
-	anywhere(acquiring, "Flush of Put "+reset, finds, noFlush)
-	anywhere(acquiring, "Flush of Put "+entry, pending, noFlush)
-	anywhere(acquiring, "Flush of Put "+beat, beats, noFlush)
-	anywhere(acquiring, "Flush of PutBulk "+entry, opened, noFlush)
-	anywhere(acquiring, "Put "+grant, next, late)
-	anywhere(acquiring, "Put "+reset, finds, late, forgotten)
-	anywhere(acquiring, "Put "+beat, beats, late, forgotten)
-	anywhere(acquiring, "PutBulk "+entry, opened, late)
-	anywhere(acquiring, "PutBulk "+entry, epoch, forgotten)
-	anywhere(releasing, "Await "+part, again, anyChange)
-	anywhere(releasing, "Await "+entry, again, anyChange)
-	anywhere(releasing, "CompareAndSwap "+header, meets, trusting)
-	anywhere(releasing, "Flush of Flush of Get "+header, few, noFlush)
-	anywhere(releasing, "Flush of Get "+beat, found, noFlush)
-	anywhere(releasing, "Flush of GetBulk "+part, looked, noFlush)
-	anywhere(releasing, "Flush of Put "+grant, asDead, noFlush)
-	anywhere(releasing, "Flush of Put "+part, pending, noFlush)
-	anywhere(releasing, "Flush of Put "+reset, finds, noFlush)
-	anywhere(releasing, "Flush of Put "+entry, lapped, noFlush)
-	anywhere(releasing, "Flush of Put "+beat, beats, noFlush)
-	anywhere(releasing, "Flush of PutBulk "+entry, opened, noFlush)
-	anywhere(releasing, "GetBulk "+entry, early, check.NoFence)
-	anywhere(releasing, "Put "+grant, asDead, late, forgotten)
-	anywhere(releasing, "Put "+part, looked, late)
-	anywhere(releasing, "Put "+reset, finds, late, forgotten)
-	anywhere(releasing, "Put "+entry, lapped, late, forgotten)
-	anywhere(releasing, "Put "+beat, beats, late, forgotten)
-	anywhere(releasing, "PutBulk "+entry, opened, late)
-	anywhere(releasing, "PutBulk "+entry, epoch, forgotten)
-	anywhere(trying, "Flush of Put "+part, pending, noFlush)
-	anywhere(trying, "Flush of Put "+beat, beats, noFlush)
-	anywhere(trying, "Put "+part, looked, late)
-	anywhere(trying, "Put "+beat, beats, late, forgotten)
-
-	at(acquiring, readers, "Await "+part, "Await "+part, again, noWait)
-	at(acquiring, both, "Await "+part, "Flush of Get "+beat, again, noWait)
-	at(acquiring, both, "Await "+part, "Flush of GetBulk "+part, again, noWait)
-	at(acquiring, both, "Await "+header, "Await "+header, again, noWait)
-	at(acquiring, both, "Await "+header, "Flush of Get "+header, again, noWait)
-	at(acquiring, both, "Await "+header, "Flush of Get "+beat, again, noWait)
-	at(acquiring, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, meets, blind, trusting, isTorn)
-	at(acquiring, both, "CompareAndSwap "+header, "Flush of Get "+beat, meets, blind, trusting, isTorn)
-	at(acquiring, both, "CompareAndSwap "+header, "Flush of GetBulk "+part, meets, blind, trusting, isTorn)
-	at(acquiring, both, "CompareAndSwap "+header, "Flush of Put "+part, meets, blind, trusting, isTorn)
-	at(acquiring, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, blind, trusting, isTorn)
-	at(acquiring, both, "Flush of Get "+beat, "Get "+beat, found, noFlush)
-	at(acquiring, writers, "Put "+entry, "Flush of Get "+header, few, forgotten)
-	at(acquiring, both, "Put "+part, "Await "+grant, looked, forgotten)
-	at(acquiring, both, "Put "+part, "Flush of FetchAndOp SUM "+header, looked, late)
-	at(acquiring, both, "Put "+part, "Flush of Get "+beat, looked, late, forgotten)
-	at(acquiring, both, "Put "+part, "Flush of GetBulk "+part, looked, late)
+	missed := func(phase check.Phase, mistakes ...check.Mutation) {
+		for _, m := range mistakes {
+			out = append(out, check.Equivalent{Phase: phase, Step: "Put " + beat, Mutation: m, Why: beats})
+		}
+		out = append(out, check.Equivalent{Phase: phase, Step: "Flush of Put " + beat, Mutation: noFlush, Why: beats})
+	}
+	missed(acquiring, forgotten, late)
+	missed(trying, forgotten, late)
+	missed(releasing, late)
+	at(releasing, both, "Put "+beat, "", beats, forgotten)
+	at(releasing, both, "Put "+beat, "Await "+part, beats, forgotten)
+	at(releasing, both, "Put "+beat, "Flush", beats, forgotten)
+	at(acquiring, both, "Await "+grant, "Flush of CompareAndSwap "+header, stale, anyChange)
+	at(acquiring, both, "Await "+grant, "Flush of Get "+grant, few, noWait)
+	at(acquiring, both, "Await "+grant, "Flush of Get "+grant, stale, anyChange)
+	at(acquiring, both, "Await "+grant, "Flush of Get "+header, stale, anyChange)
+	at(acquiring, both, "Await "+grant, "Flush of Get "+beat, stale, anyChange)
+	at(acquiring, both, "Await "+grant, "Flush of Put "+entry, stale, anyChange)
+	at(acquiring, both, "Await "+part, "Await "+part, again, noWait, anyChange)
+	at(acquiring, both, "Await "+part, "Flush of Get "+beat, again, noWait, anyChange)
+	at(acquiring, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, anyChange)
+	at(acquiring, both, "Await "+part, "Flush of Put "+reset, again, anyChange)
+	at(acquiring, both, "Await "+header, "Await "+header, again, anyChange)
+	at(acquiring, both, "Await "+header, "Flush of Get "+header, again, noWait, anyChange)
+	at(acquiring, both, "Await "+header, "Flush of Get "+beat, again, noWait, anyChange)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of GetBulk "+part, meets, isTorn)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of Put "+part, meets, isTorn)
+	at(acquiring, readers, "CompareAndSwap "+header, "Flush of Put "+part, meets, trusting)
+	at(acquiring, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, isTorn, blind)
+	at(acquiring, both, "Flush of Put "+grant, "Put "+grant, next, noFlush)
+	at(acquiring, both, "Flush of PutBulk "+entry, "PutBulk "+entry, opened, noFlush)
+	at(acquiring, both, "Put "+grant, "Flush of FetchAndOp SUM "+header, next, late)
+	at(acquiring, readers, "Put "+part, "Await "+grant, granted, forgotten)
+	at(acquiring, both, "Put "+part, "Flush of FetchAndOp SUM "+header, stays, late)
+	at(acquiring, both, "Put "+part, "Flush of Get "+beat, looked, forgotten, late)
+	at(acquiring, both, "Put "+part, "Flush of GetBulk "+part, looked, forgotten, late)
 	at(acquiring, both, "Put "+part, "Flush of Put "+grant, looked, late)
-	at(releasing, both, "Await "+part, "Flush of Get "+beat, again, noWait)
-	at(releasing, both, "Await "+part, "Flush of GetBulk "+part, again, noWait)
-	at(releasing, both, "Await "+entry, "Await "+entry, again, noWait)
-	at(releasing, readers, "Await "+entry, "Flush of CompareAndSwap "+header, again, noWait)
-	at(releasing, both, "Await "+entry, "Flush of Get "+beat, again, noWait)
-	at(releasing, both, "Await "+entry, "Flush of GetBulk "+part, again, noWait)
-	at(releasing, both, "Await "+entry, "Flush of GetBulk "+entry, again, noWait)
-	at(releasing, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, meets, blind, isTorn)
-	at(releasing, both, "CompareAndSwap "+header, "Flush of Get "+header, meets, blind, isTorn)
-	at(releasing, both, "CompareAndSwap "+header, "Flush of Get "+beat, meets, blind, isTorn)
-	at(releasing, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, blind, isTorn)
-	at(releasing, writers, "FetchAndOp SUM "+header, "", few, isTorn)
-	at(releasing, writers, "Flush of CompareAndSwap "+header, "CompareAndSwap "+header, few, noFlush)
-	at(releasing, both, "Put "+part, "Flush of CompareAndSwap "+header, looked, forgotten)
-	at(releasing, both, "Put "+part, "Flush of Get "+header, looked, forgotten)
-	at(releasing, both, "Put "+part, "Flush of Put "+part, looked, forgotten)
-	at(trying, writers, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, lostTry, blind, trusting, isTorn)
-	at(trying, readers, "Flush of Get "+header, "Get "+header, guess, noFlush)
-	at(trying, both, "Put "+part, "Flush of Put "+beat, looked, forgotten)
+	at(acquiring, both, "Put "+reset, "Await "+grant, polls, forgotten, late)
+	at(acquiring, both, "Put "+reset, "Flush of Get "+beat, toldAgain, forgotten)
+	at(acquiring, both, "Put "+reset, "Put "+reset, toldAgain, forgotten, late)
+	at(acquiring, readers, "PutBulk "+entry, "Flush of Get "+header, opened, late)
+	at(trying, both, "Flush of Get "+header, "Get "+header, guess, noFlush)
+	at(trying, both, "Put "+part, "Flush of Put "+beat, before, late)
+	at(releasing, readers, "Await "+part, "Await "+part, again, noWait, anyChange)
+	at(releasing, both, "Await "+part, "Flush of Get "+beat, again, noWait, anyChange)
+	at(releasing, both, "Await "+part, "Flush of GetBulk "+part, again, noWait, anyChange)
+	at(releasing, both, "Await "+part, "Flush of Put "+reset, again, anyChange)
+	at(releasing, both, "Await "+entry, "Await "+entry, again, anyChange)
+	at(releasing, writers, "Await "+entry, "Await "+entry, again, noWait)
+	at(releasing, readers, "Await "+entry, "Flush of CompareAndSwap "+header, again, noWait, anyChange)
+	at(releasing, both, "Await "+entry, "Flush of Get "+header, again, anyChange)
+	at(releasing, both, "Await "+entry, "Flush of Get "+beat, again, noWait, anyChange)
+	at(releasing, both, "Await "+entry, "Flush of GetBulk "+part, again, anyChange)
+	at(releasing, readers, "Await "+entry, "Flush of GetBulk "+part, again, noWait)
+	at(releasing, both, "Await "+entry, "Flush of GetBulk "+entry, again, noWait, anyChange)
+	at(releasing, both, "CompareAndSwap "+header, "Flush of CompareAndSwap "+header, meets, isTorn, blind, trusting)
+	at(releasing, both, "CompareAndSwap "+header, "Flush of Get "+header, meets, isTorn)
+	at(releasing, writers, "CompareAndSwap "+header, "Flush of Get "+header, meets, blind, trusting)
+	at(releasing, writers, "CompareAndSwap "+header, "Flush of Get "+beat, meets, isTorn, blind, trusting)
+	at(releasing, both, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, isTorn, blind)
+	at(releasing, writers, "CompareAndSwap "+header, "Flush of PutBulk "+entry, meets, trusting)
+	at(releasing, both, "Flush of Get "+part, "Get "+part, undead, noFlush)
+	at(releasing, both, "Flush of Get "+beat, "Get "+beat, found, noFlush)
+	at(releasing, both, "Flush of Put "+reset, "Put "+reset, toldAgain, noFlush)
+	at(releasing, writers, "Flush of Put "+entry, "Put "+entry, lapped, noFlush)
+	at(releasing, both, "Flush of PutBulk "+entry, "PutBulk "+entry, opened, noFlush)
+	at(releasing, both, "GetBulk "+entry, "FetchAndOp SUM "+header, early, check.NoFence)
+	at(releasing, writers, "Put "+grant, "Await "+entry, between, late)
+	at(releasing, both, "Put "+grant, "Flush of Get "+header, between, late)
+	at(releasing, writers, "Put "+grant, "Flush of GetBulk "+part, few, forgotten, late)
+	at(releasing, writers, "Put "+grant, "Put "+grant, between, late)
+	at(releasing, both, "Put "+part, "Flush of CompareAndSwap "+header, twice, forgotten, late)
+	at(releasing, readers, "Put "+part, "Flush of Get "+header, twice, forgotten)
+	at(releasing, both, "Put "+part, "Flush of Put "+part, twice, forgotten)
+	at(releasing, both, "Put "+reset, "Flush of Get "+beat, toldAgain, forgotten)
+	at(releasing, both, "Put "+reset, "Flush of GetBulk "+part, toldAgain, forgotten)
+	at(releasing, both, "Put "+reset, "Put "+reset, toldAgain, forgotten, late)
+	at(releasing, writers, "Put "+entry, "Flush of GetBulk "+part, lapped, forgotten, late)
+	at(releasing, writers, "Put "+entry, "Put "+entry, lapped, forgotten, late)
+	at(releasing, both, "PutBulk "+entry, "Flush of Get "+header, epoch, forgotten)
+	at(releasing, both, "PutBulk "+entry, "Flush of Get "+header, opened, late)
 	return out
 }
