@@ -51,7 +51,7 @@ func (t *Table) turn(r *local) (bool, error) {
 			return false, nil
 		case v == r.ticket:
 			return true, nil
-		case last.same(v, t.beaten) >= 2*t.cfg.Lease:
+		case last.same(v, t.beaten) > 2*t.cfg.Lease:
 			return false, t.breaks(r.rank, r.disp)
 		}
 	}
@@ -120,7 +120,7 @@ func (t *Table) silent(id, rank int) (bool, error) {
 	if q.id != id {
 		*q = quiet{id: id}
 	}
-	return q.same(v, t.c.Now()) >= 2*t.cfg.Lease, err
+	return q.same(v, t.c.Now()) > 2*t.cfg.Lease, err
 }
 
 // quiet is how long a local lock at a rank has been silent.

@@ -10,7 +10,7 @@ import (
 )
 
 // recovers is how many leases pass at most, where nothing else happens, for each rank that dies.
-const recovers = 6
+const recovers = 7
 
 // Queues with room for all, and such that each third acquire or so resets the lock.
 var (

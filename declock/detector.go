@@ -9,16 +9,17 @@ import (
 type Detector interface {
 	// Beat says that the caller lives. Others that look later see it.
 	Beat() error
-	// Dead reports whether a rank has said so for the last time: it has not for two leases. It
-	// looks anew at each call.
+	// Dead reports whether a rank has said so for the last time: it has not for more than two
+	// leases. It looks anew at each call.
 	Dead(rank int) (bool, error)
 	// Free ends its use. Collective.
 	Free() error
 }
 
 // heartbeats are a Detector: each rank writes the time into a word of its own, and a rank whose
-// word stays the same for two leases is dead. The clocks of ranks need not agree: another rank's
-// time is compared with its time before. A Beat costs no remote operation, a look one Get.
+// word stays the same for more than two leases is dead: it issues operations up to one after its
+// last beat, and they take effect up to one later. The clocks of ranks need not agree: another
+// rank's time is compared with its time before. A Beat costs no remote operation, a look one Get.
 type heartbeats struct {
 	c     rma.Comm
 	w     *rma.Window
@@ -56,7 +57,7 @@ func (d *heartbeats) Dead(rank int) (bool, error) {
 	if err != nil {
 		return unreachable(err), reachable(err)
 	}
-	return d.seen[rank].same(v, d.c.Now()) >= 2*d.lease, nil
+	return d.seen[rank].same(v, d.c.Now()) > 2*d.lease, nil
 }
 
 func (d *heartbeats) Free() error { return d.w.Free() }

@@ -248,6 +248,7 @@ func TestSearchLoneDeaths(t *testing.T) {
 // many leases as it takes: ticks that must come are free, early ones count as preemptions do. With
 // two acquires a rank comes back to a lock that was reset.
 func TestSearchDeath(t *testing.T) {
+	full := params{"CAPACITY": "1", "VERSION": "2", "EPOCH": "2"}
 	wraps := params{"CAPACITY": "2", "VERSION": "2", "EPOCH": "2"} // resets by overflow and death, of an epoch that wraps
 	local, taskFair, phaseFair := params{"POLICY": "local"}, params{"POLICY": "ts-tf", "STAMP": "3"}, params{"POLICY": "ts-pf", "STAMP": "3"}
 	const oneNode, ofOne, twoAndOne = "node:1 core:2", "node:2 core:1", "node:2 core:2"
@@ -275,6 +276,7 @@ func TestSearchDeath(t *testing.T) {
 		{3, 2, "", nil, []int{3, 2, 1, 0}, 0, false, false},
 		{2, 2, oneNode, local, []int{2, 1, 0}, 0, false, false},
 		{2, 2, "", nil, []int{2, 1, 0}, 2, true, false},
+		{2, 2, "", full, []int{2, 1}, 3, true, false}, // an operation may take its whole lease: more than two pass before its rank is dead
 		{2, 2, oneNode, taskFair, []int{2, 1, 0}, 0, true, false},
 		{2, 2, oneNode, local, []int{2, 1}, 1, true, false},
 		{2, 2, ofOne, phaseFair, []int{2, 1, 0}, 0, true, false},
