@@ -9,9 +9,9 @@ import (
 
 // This file is about ranks that die in a local lock while others of their node live. The paper
 // has whole compute nodes fail. Here those that have the lock for the node, or take it or let
-// it go, write the time into BEAT, a word of the local lock. If it stays the same for two leases,
-// other nodes take the node's part in the lock for dead, and reset the lock. A rank of the node that
-// waits for it, or for a turn at the mutex that does not move for two leases, breaks the
+// it go, write the time into BEAT, a word of the local lock. If it stays the same for more than two
+// leases, other nodes take the node's part in the lock for dead, and reset the lock. A rank of the
+// node that waits for it, or for a turn at the mutex that does not move for as long, breaks the
 // local lock: from then on the node's ranks go to the queue by themselves. A rank that
 // dies breaks Config.Held local locks at most. One that is broken is never mended: no rank knows
 // that a slow one will not write into it.

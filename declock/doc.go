@@ -53,10 +53,10 @@
 // # Leases and death
 //
 // A rank says that it lives when it calls the table, and while it waits. A rank that has not
-// for two leases is taken for dead, if others want a lock that it has. Its Unlock then returns
-// lock.ErrLeaseLost, and the next holder's Lock lock.ErrOwnerDied. Safety rests on time as in any
-// lease: an operation takes effect within a lease of the moment at which the rank has looked at
-// its clock. Config.Detector replaces the heartbeats.
+// for more than two leases is taken for dead, if others want a lock that it has. Its Unlock then
+// returns lock.ErrLeaseLost, and the next holder's Lock lock.ErrOwnerDied. Safety rests on time as
+// in any lease: an operation takes effect within a lease of the moment at which the rank has looked
+// at its clock. Config.Detector replaces the heartbeats.
 //
 // With a hierarchy a rank may die alone, as the holder, as one that waits, or with the mutex of a
 // local lock. Those that have a lock in a local lock write the time into its BEAT. If that stays
