@@ -1,6 +1,6 @@
 # make run       sets up, builds and runs a verified job of 4 ranks
 # make test      proves it; at most 12 minutes on 2 cores when nothing is cached
-# make test-all  the rest of the proof; some 75 minutes on 2 cores
+# make test-all  the rest of the proof; some two hours on 2 cores
 # make bench     compares with the locks of C and MPI, on this machine
 # make help      lists all targets
 
