@@ -186,6 +186,9 @@ func foreignCommute(a, b *Step) bool {
 	if a.Kind == StepCrash && b.Kind == StepCrash || a.Kind == StepJoin || b.Kind == StepJoin {
 		return false // one of them may be the last that is allowed
 	}
+	if a.Scarce || b.Scarce { // a tick behind the other step may have to come, and not count
+		return false
+	}
 	return !(a.Kind == StepTick && a.Must || b.Kind == StepTick && b.Must)
 }
 

@@ -89,6 +89,7 @@ type Step struct {
 	Again   bool // a retry whose word has changed
 	Writes  bool
 	Ends    bool // the job's End: operations that have not taken effect by then never do
+	Scarce  bool // a tick of which there are TicksEarly
 }
 
 const noWord = ^uint64(0)

@@ -31,7 +31,7 @@ func (e *search) foreignSteps(must bool) bool {
 			return must || forced && e.hurry()
 		}
 		s := e.state.step(-1)
-		s.Kind, s.Must = StepTick, forced
+		s.Kind, s.Must, s.Scarce = StepTick, forced, e.TicksForced && !forced
 		return must || forced
 	}
 	return must
