@@ -71,7 +71,7 @@ func TestNodeDies(t *testing.T) {
 	t.Parallel() // it mostly waits
 	told := make(chan bool, 100)
 	err := inproc.Job{Nodes: 3, PerNode: 2, MemoryNodes: 1, MayDie: true}.Run(func(c rma.Comm) error {
-		l, err := declock.New(c, declock.Config{Policy: declock.PhaseFair, Lease: 300e6})
+		l, err := declock.New(c, declock.Config{Policy: declock.PhaseFair, Lease: 1e9})
 		if err != nil {
 			return err
 		}
