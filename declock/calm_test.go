@@ -19,8 +19,9 @@ var (
 )
 
 // TestSearchCalm: where no rank is silent for two leases, none is taken for dead, and no rank waits
-// for a lease. Each death costs one reset at most, and a few leases, where nothing else resets the lock. With ticks at any time no rank
-// waits for a lease either before one has died: a reset does not, nor does a rank that is in it.
+// for a lease. Each death costs one reset at most, and a few leases, where nothing else resets the
+// lock. With ticks at any time no rank waits for a lease either before one has died: a reset does
+// not, nor does a rank that is in it.
 func TestSearchCalm(t *testing.T) {
 	executions := int64(250)
 	switch {

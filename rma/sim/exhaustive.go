@@ -252,7 +252,9 @@ func goesOn(steps []Step, rank int) bool {
 func (x *ExhaustiveSearch) fresh(f *frame, s *State) bool {
 	h := s.Hash()
 	if x.bound >= 0 {
-		if goesOn(f.steps, s.Last) { // otherwise any next step is no preemption
+		// Otherwise any next step is no preemption. A step that is no rank's own leaves Last, which may
+		// go on after it.
+		if goesOn(f.steps, s.Last) || f.steps[len(f.steps)-1].Kind > StepLimit {
 			h += mix(1<<62, s.nameOfLast())
 		}
 		left := uint64(x.bound-int(f.used)) + 1

@@ -119,8 +119,7 @@ func (p *program) search() sim.Search {
 // hazardousProgram draws a small program whose ranks look at the clock, or die, or both.
 func hazardousProgram(seed uint64) *program {
 	rng := rand.New(rand.NewPCG(seed, 0xDEAD))
-	p := &program{words: 2, node: []int{0, 1, 1}, code: make([][]instruction, 2), homes: rng.IntN(4) == 0, early: int(seed/3) % 2}
-	p.forced = seed%3 == 0 && seed%4 != 0 // which have no bound on preemptions
+	p := &program{words: 2, node: []int{0, 1, 1}, code: make([][]instruction, 2), homes: rng.IntN(4) == 0, forced: seed%3 == 0, early: int(seed/3) % 2}
 	if rng.IntN(3) > 0 {
 		p.ticks = 1 + rng.IntN(2)
 	}

@@ -43,7 +43,7 @@ type Search struct {
 	// where it makes a difference to a rank.
 	Ages bool
 	// TicksForced has a tick come only where no other step must, but for TicksEarly of them: leases
-	// are longer than what ranks do without a wait. Not for searches with a bound on preemptions.
+	// are longer than what ranks do without a wait.
 	TicksForced bool
 	TicksEarly  int
 	// Crashes is how many ranks may stop for ever, each at any step.
@@ -265,9 +265,6 @@ func (s Search) Run(sched Scheduler, body func(rma.Comm) error) (Stats, *Failure
 
 // engine makes ready to run executions; close its world when done.
 func (s Search) engine(sched Scheduler, body func(rma.Comm) error) *search {
-	if x, ok := sched.(*ExhaustiveSearch); ok && x.bound >= 0 && s.TicksForced {
-		panic("sim: Search.TicksForced is not for a bound on preemptions")
-	}
 	e := &search{Search: s, scheduler: sched, w: newWorld(s.Node, s.MemoryNodes)}
 	if e.MaxSteps == 0 {
 		e.MaxSteps = mostSteps

@@ -68,3 +68,9 @@ func TestClockAndDeathLoseNothing(t *testing.T) {
 		return sim.Unbounded
 	})
 }
+
+// TestBoundedKnowsLast: after a tick a rank that waited may go on, so it makes a difference which
+// rank was the last one.
+func TestBoundedKnowsLast(t *testing.T) {
+	compare(t, 1, func(uint64) *program { return hazardousProgram(3144) }, func(uint64) int { return 0 })
+}
